@@ -1,0 +1,1 @@
+"""ONNX graph -> something that runs: lowering, backends, bundles, cache."""

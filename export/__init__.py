@@ -1,0 +1,1 @@
+"""Checkpoint -> canonical ONNX graphs."""

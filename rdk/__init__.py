@@ -1,0 +1,1 @@
+"""The mathematics: vocabulary maps, priors, redistribution, acceptance."""
