@@ -1,0 +1,23 @@
+"""Fixtures that every folder of tests may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.tiny_checkpoints import tiny_variant
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """variant -> folder of that tiny checkpoint, saved once a session; do not write into it."""
+    saved: dict[str, Path] = {}
+
+    def folder_of(variant: str) -> Path:
+        if variant not in saved:
+            saved[variant] = tiny_variant(variant, tmp_path_factory.mktemp("tiny") / variant)
+        return saved[variant]
+
+    return folder_of
