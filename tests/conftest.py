@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from tests.support.tiny_checkpoints import tiny_variant
 
 

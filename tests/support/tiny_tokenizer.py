@@ -10,8 +10,8 @@ MERGES = tuple(
     merge.replace("_", "Ġ")
     for merge in (
         *("_ t", "h e", "i n", "_ a", "o n", "r e", "e r", "_t he", "a t", "_ o", "e n", "o r", "_ s", "i s"),
-        *("in g", "_ c", "a n", "e s", "_ w", "e d", "_a n", "l l", "o u", "i t", "_an d", "_ f", "_ b", "_ p"),
-        *("a r", "_o f", "Ã ©"),
+        *("in g", "_ c", "a n", "e s", "_ w", "e d", "_a n", "l l", "o u", "i t", "_an d", "_ f", "_ b"),
+        *("_ p", "a r", "_o f", "Ã ©"),
     )
 )
 SIZE = len(SPECIAL_TOKENS) + 256 + len(MERGES)
