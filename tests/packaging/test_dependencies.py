@@ -58,7 +58,9 @@ def test_the_runtime_needs_no_torch_and_no_exporter() -> None:
 
 
 def test_every_base_dependency_is_imported() -> None:
-    imported = set().union(*(third_party(folder) for folder in (*FOLDERS, "src/redraft/_core", "src/redraft/cli")))
+    imported = set().union(
+        *(third_party(folder) for folder in (*FOLDERS, "src/redraft/_core", "src/redraft/cli"))
+    )
     owners = packages_distributions()
     used = {re.sub(r"[-_.]+", "-", name).lower() for top in imported for name in owners.get(top, [])}
     assert declared() - used == set()

@@ -24,7 +24,9 @@ def tracked_files() -> list[str]:
 
 def module_files(folder: Path) -> list[Path]:
     """Every Python file under a folder, links not followed."""
-    return sorted(path for path in folder.rglob("*.py") if not any(part.is_symlink() for part in path.parents))
+    return sorted(
+        path for path in folder.rglob("*.py") if not any(part.is_symlink() for part in path.parents)
+    )
 
 
 def imported_modules(source: str, package: str) -> Iterator[tuple[int, str]]:
