@@ -1,0 +1,1 @@
+"""One module or folder per backend; `redraft.engines.registry` names them."""

@@ -1,0 +1,66 @@
+"""Checks of a call against the graph and the cache, once, at the engine's boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from redraft._core.errors import RedraftError, UsageError
+from redraft.export.graph_spec import GraphSpec
+
+from ...base import Call, KVCache
+
+
+def check_shapes(call: Call, cache: KVCache, spec: GraphSpec) -> tuple[int, int]:
+    """(S, R) of a call whose arrays have the right dtypes and shapes; RedraftError names the input that does not."""
+    owner = f"engine '{spec.role}' input"
+    sizes = {"B": cache.batch}
+    for tensor in spec.inputs:
+        value = getattr(call, tensor.name, None)
+        if value is None:
+            continue
+        tensor.check(value, sizes, owner=owner)
+        if tensor.name == "input_ids":
+            sizes["S"] = value.shape[1]
+        elif tensor.name == "logit_rows":
+            sizes["R"] = value.shape[1]
+    if sizes["S"] < 1 or sizes["R"] < 1:
+        raise RedraftError(
+            f"{owner} 'input_ids': expected at least one token and one logit row, got S={sizes['S']}, R={sizes['R']}"
+        )
+    return sizes["S"], sizes["R"]
+
+
+def index_limits(spec: GraphSpec) -> dict[str, int]:
+    """Rows of the tables that a call's numbers index: as the build found them, else what the specification implies."""
+    return {
+        "input_ids": int(spec.extra.get("embedding_rows", spec.sizes["T"])),
+        "position_ids": int(spec.extra.get("position_rows", spec.max_positions)),
+    }
+
+
+def check_values(call: Call, cache: KVCache, spec: GraphSpec, limits: Mapping[str, int]) -> None:
+    """Refuse numbers that ONNX Runtime would read past a buffer with, or answer with silence."""
+    num_tokens = call.input_ids.shape[1]
+    first, last = int(call.write_pos.min()), int(call.write_pos.max()) + num_tokens
+    if first < 0:
+        raise RedraftError(f"engine '{spec.role}' input 'write_pos': expected slots from 0, got {first}")
+    if last > cache.capacity:
+        raise RedraftError(
+            f"engine '{spec.role}' input 'write_pos': {num_tokens} tokens from slot {last - num_tokens} do not fit into "
+            f"a cache of {cache.capacity} slots",
+            hint="shorten the prompt or raise the cache capacity",
+        )
+    for name, limit in (*limits.items(), ("logit_rows", num_tokens)):
+        values = getattr(call, name)
+        low, high = int(values.min()), int(values.max())
+        if low < 0 or high >= limit:
+            wrong = low if low < 0 else high
+            raise RedraftError(
+                f"engine '{spec.role}' input '{name}': expected values in [0, {limit}), got {wrong}"
+            )
+
+
+def check_cache_size(batch: int, capacity: int) -> None:
+    """UsageError below one row or one slot."""
+    if batch < 1 or capacity < 1:
+        raise UsageError(f"cache: expected at least 1 row and 1 slot, got {batch} and {capacity}")

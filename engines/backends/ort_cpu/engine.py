@@ -1,0 +1,82 @@
+"""OrtCpuEngine: a graph in an ONNX Runtime session, called through preallocated bindings."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+from redraft._core.errors import MismatchError, RedraftError
+from redraft.export.graph_spec import GRAPH_FILE, GraphSpec
+
+from ...base import Call, Engine, KVCache, LoadOptions, Outputs
+from .call_binding import CallBinding
+from .call_checks import check_cache_size, check_shapes, check_values, index_limits
+from .kv_cache import OrtCpuCache
+from .session import open_session, resolve_threads
+
+
+class OrtCpuEngine(Engine):
+    """Runs the lowered graph of an engine folder, or a canonical graph as it is: it supplies the inputs the graph has.
+
+    One call at a time: a second thread that calls `run` waits.
+    """
+
+    backend = "ort-cpu"
+
+    def __init__(self, folder: Path, options: LoadOptions) -> None:
+        self.spec = GraphSpec.read(folder)
+        self.threads = resolve_threads(options.threads)
+        self._session: Any = open_session(folder / GRAPH_FILE, self.threads)
+        self._limits = index_limits(self.spec)
+        self._caches: weakref.WeakSet[OrtCpuCache] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        _check_outputs(self._session, self.spec)
+
+    def allocate_cache(self, batch: int, capacity: int) -> OrtCpuCache:
+        """Zeroed buffers for `batch` rows of `capacity` slots; UsageError below one of either."""
+        check_cache_size(batch, capacity)
+        self._require_open()
+        cache = OrtCpuCache(self.spec, batch, capacity)
+        self._caches.add(cache)
+        return cache
+
+    def run(self, call: Call, cache: KVCache) -> Outputs:
+        """Run once, writing the cache in place; see `Engine.run`."""
+        session = self._require_open()
+        if not isinstance(cache, OrtCpuCache) or cache not in self._caches:
+            raise MismatchError(f"engine '{self.spec.role}': the cache belongs to another engine")
+        shape = check_shapes(call, cache, self.spec)
+        check_values(call, cache, self.spec, self._limits)
+        with self._lock:
+            binding = cache.find_binding(shape)
+            if binding is None:
+                sizes = {"B": cache.batch, "N": cache.capacity, "S": shape[0], "R": shape[1]}
+                binding = CallBinding(session, self.spec, cache.arrays, sizes)
+                cache.keep_binding(shape, binding)
+            return binding.run(call)
+
+    def close(self) -> None:
+        """Free the session and every binding on it. Idempotent."""
+        with self._lock:
+            for cache in self._caches:
+                cache.drop_bindings()
+            self._caches.clear()
+            self._session = None
+
+    def _require_open(self) -> Any:
+        session = self._session
+        if session is None:
+            raise RedraftError(f"engine '{self.spec.role}' is closed")
+        return session
+
+
+def _check_outputs(session: Any, spec: GraphSpec) -> None:
+    found = {node.name for node in session.get_outputs()}
+    missing = [tensor.name for tensor in spec.outputs if tensor.name not in found]
+    if missing:
+        raise MismatchError(
+            f"engine '{spec.role}': the graph lacks the outputs {', '.join(missing)} of its specification",
+            hint="build the engine again with `redraft build`",
+        )
