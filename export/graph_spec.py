@@ -87,6 +87,10 @@ class GraphSpec:
         try:
             return GraphSpec.from_json(json.loads(path.read_text()))
         except FileNotFoundError:
-            raise InputFileError(f"{folder} holds no {SPEC_FILE}", hint="export the graph again with `redraft export`") from None
+            raise InputFileError(
+                f"{folder} holds no {SPEC_FILE}", hint="export the graph again with `redraft export`"
+            ) from None
         except (ValueError, KeyError, TypeError) as error:
-            raise InputFileError(f"{path} is damaged: {error}", hint="export the graph again with `redraft export`") from None
+            raise InputFileError(
+                f"{path} is damaged: {error}", hint="export the graph again with `redraft export`"
+            ) from None

@@ -29,13 +29,19 @@ class Precision:
     def __post_init__(self) -> None:
         for part in ("body", "embedding", "head"):
             if getattr(self, part) not in FORMATS:
-                raise UsageError(f"precision of {part}: expected one of {', '.join(FORMATS)}, got '{getattr(self, part)}'")
+                raise UsageError(
+                    f"precision of {part}: expected one of {', '.join(FORMATS)}, got '{getattr(self, part)}'"
+                )
 
     @property
     def label(self) -> str:
         """The folder name: one word where all parts agree, else e.g. `int4-embedding_int8-head_int4`."""
         if self.body == self.embedding == self.head:
-            return self.body if self.body in (self.compute, "fp32") or self.compute == "fp32" else f"{self.body}-{self.compute}"
+            return (
+                self.body
+                if self.body in (self.compute, "fp32") or self.compute == "fp32"
+                else f"{self.body}-{self.compute}"
+            )
         parts = f"{self.body}-embedding_{self.embedding}-head_{self.head}"
         return parts if self.compute == "fp32" else f"{parts}-{self.compute}"
 
@@ -44,7 +50,9 @@ class Precision:
         """`int4`, or `body=int4,embedding=int8,head=int4,compute=fp32`; UsageError names what is wrong."""
         if "=" not in text:
             if text not in FORMATS:
-                raise UsageError(f"precision: expected one of {', '.join(FORMATS)} or body=…,head=…, got '{text}'")
+                raise UsageError(
+                    f"precision: expected one of {', '.join(FORMATS)} or body=…,head=…, got '{text}'"
+                )
             compute = text if text in ("fp16", "bf16") else "fp32"
             return Precision(body=text, embedding=text, head=text, compute=compute)  # type: ignore[arg-type]
         fields: dict[str, str] = {}
