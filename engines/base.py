@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -127,6 +127,13 @@ class Backend(ABC):
     @abstractmethod
     def availability(self) -> Availability:
         """Whether it works on this machine. Never raises."""
+
+    def build_identity(self, profile: Profile) -> dict[str, Any]:
+        """What else than graph and version changes what `build` writes: part of the engine's cache key.
+
+        The default is the whole profile, for engines whose shapes are fixed when they are built.
+        """
+        return {"profile": asdict(profile)}
 
     @abstractmethod
     def build(self, graph: Path, output: Path, profile: Profile) -> BuildReport:

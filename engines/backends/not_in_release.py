@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from redraft._core.errors import UnavailableError
-
-from ..base import Availability, Backend, BuildReport, Engine, LoadOptions, Profile
+from redraft.engines.base import Availability, Backend, BuildReport, Engine, LoadOptions, Profile
 
 
 class NotInReleaseBackend(Backend):

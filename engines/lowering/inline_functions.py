@@ -23,5 +23,5 @@ class InlineFunctions(LoweringPass):
         calls = sum(node.op_identifier() in model.functions for node in model.graph)
         if calls:
             InlinePass()(model)
-            RemoveUnusedFunctionsPass()(model)
+            RemoveUnusedFunctionsPass()(model)  # type: ignore[no-untyped-call]
         return PassReport(self.name, calls)

@@ -63,7 +63,9 @@ def add_initializer(model: ir.Model, name: str, tensor: NDArray[Any] | ir.Tensor
     if existing is not None:
         return existing
     held = ir.tensor(np.ascontiguousarray(tensor), name=name) if isinstance(tensor, np.ndarray) else tensor
-    value = ir.Value(name=name, type=ir.TensorType(held.dtype), shape=ir.Shape(held.shape), const_value=held)
+    value = ir.Value(
+        name=name, type=ir.TensorType(held.dtype), shape=ir.Shape(held.shape.numpy()), const_value=held
+    )
     model.graph.register_initializer(value)
     return value
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from redraft._core.atomic import atomic_file
 from redraft._core.errors import InputFileError, UnsupportedError
+from redraft.engines.base import Availability, Backend, BuildReport, LoadOptions, Profile
 from redraft.export.graph_spec import DATA_FILE, GRAPH_FILE, SPEC_FILE, GraphSpec
 
-from ...base import Availability, Backend, BuildReport, LoadOptions, Profile
 from .engine import OrtCpuEngine
 
 _MIN_VERSION = (1, 32)
@@ -40,6 +40,12 @@ class OrtCpuBackend(Backend):
                 version,
             )
         return Availability(True, version=version)
+
+    def build_identity(self, profile: Profile) -> dict[str, Any]:
+        """The passes' version: the lowered graph takes every shape and holds nothing of this machine."""
+        from redraft.engines.lowering import PASSES_VERSION
+
+        return {"passes": PASSES_VERSION}
 
     def build(self, graph: Path, output: Path, profile: Profile) -> BuildReport:
         """Lower the canonical graph of folder `graph` into `output`: model, data in this backend's layout, specification.

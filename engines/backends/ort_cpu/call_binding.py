@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.engines.base import Call, Outputs
 from redraft.export.graph_spec import GraphSpec
 
-from ...base import Call, Outputs
 from .attention_bias import write_bias
 from .lowered_inputs import BIAS_INPUTS, QUERY_SEQLENS, SEQLENS_K, TOTAL_SEQUENCE_LENGTH
 

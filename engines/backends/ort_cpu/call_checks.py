@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from redraft._core.errors import RedraftError, UsageError
+from redraft.engines.base import Call, KVCache
 from redraft.export.graph_spec import GraphSpec
-
-from ...base import Call, KVCache
 
 
 def check_shapes(call: Call, cache: KVCache, spec: GraphSpec) -> tuple[int, int]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from redraft._core.errors import MismatchError, RedraftError
+from redraft.engines.base import Call, Engine, KVCache, LoadOptions, Outputs
 from redraft.export.graph_spec import GRAPH_FILE, GraphSpec
 
-from ...base import Call, Engine, KVCache, LoadOptions, Outputs
 from .call_binding import CallBinding
 from .call_checks import check_cache_size, check_shapes, check_values, index_limits
 from .kv_cache import OrtCpuCache

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.engines.base import KVCache
 from redraft.export.graph_spec import GraphSpec
 
-from ...base import KVCache
 from .call_binding import CallBinding
 
 _MAX_BINDINGS = 48
