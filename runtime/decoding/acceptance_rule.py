@@ -1,7 +1,8 @@
-"""The token rule on laws: accept a draft with min(1, p/q), else draw from the normalised positive part of p - q.
+"""The token rule on laws: accept a draft with min(1, p/q), else draw from the normalised positive part of p
+- q.
 
-Leviathan et al. 2023 (arXiv 2211.17192), Chen et al. 2023 (arXiv 2302.01318). The emitted token has law p for every q that
-the draft was really drawn from.
+Leviathan et al. 2023 (arXiv 2211.17192), Chen et al. 2023 (arXiv 2302.01318). The emitted token has law p
+for every q that the draft was really drawn from.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def accept_probability(p: Law, q: Law, target_id: int) -> float:
 
 
 def residual(p: Law, q: Law) -> Law:
-    """The law of the token that replaces a rejected draft: max(p - q, 0), normalised over p's support, in float64.
+    """The law of the token that replaces a rejected draft: max(p - q, 0), normalised over p's support, in
+    float64.
 
     All of q is subtracted, not only the draft's share. Where rounding leaves nothing (p equals q), p itself.
     """

@@ -22,10 +22,14 @@ class CachedModel:
     def __init__(
         self, engine: Engine, *, capacity: int, context: int, batch: int = 1, prefill_chunk: int = 512
     ) -> None:
-        """Allocate a cache of `batch` rows and `capacity` slots; tokens may stand at positions below `context`."""
+        """Allocate a cache of `batch` rows and `capacity` slots; tokens may stand at positions below
+        `context`.
+        """
         variant = engine.spec.variant
         if variant not in _LOGITS:
-            raise UnsupportedError(f"decoding needs logits over the target vocabulary; this graph is '{variant}'")
+            raise UnsupportedError(
+                f"decoding needs logits over the target vocabulary; this graph is '{variant}'"
+            )
         self.engine = engine
         self.cache = engine.allocate_cache(batch, capacity)
         self.context, self.capacity, self.prefill_chunk = context, capacity, prefill_chunk
@@ -43,17 +47,22 @@ class CachedModel:
         logit_rows: NDArray[np.int64],  # [B, R]
         num_new: NDArray[np.int64] | int | None = None,  # [B]
     ) -> NDArray[np.float32]:
-        """Logits [B, R, T] float32 of these rows of one call; lengths grow by `num_new` (default S, the rest is padding).
+        """Logits [B, R, T] float32 of these rows of one call; lengths grow by `num_new` (default S, the
+        rest is padding).
 
-        A view: valid until the next call of the same shape. RedraftError where the call passes context or capacity.
+        A view: valid until the next call of the same shape. RedraftError where the call passes context or
+        capacity.
         """
         width = token_ids.shape[1]
         grown = self.lengths + (width if num_new is None else num_new)
         if int(grown.max()) > self.context:
-            raise RedraftError(f"a call would reach {int(grown.max())} tokens, the context holds {self.context}")
+            raise RedraftError(
+                f"a call would reach {int(grown.max())} tokens, the context holds {self.context}"
+            )
         if int(self.lengths.max()) + width > self.capacity:
             raise RedraftError(
-                f"a call of {width} tokens at length {int(self.lengths.max())} passes the cache's {self.capacity} slots",
+                f"a call of {width} tokens at length {int(self.lengths.max())} passes the cache's "
+                f"{self.capacity} slots",
                 hint="raise cache_capacity to at least the context plus the widest call",
             )
         positions = self.lengths[:, None] + np.arange(width)
@@ -62,14 +71,18 @@ class CachedModel:
         self.lengths = grown
         return outputs[self._logits]
 
-    def extend(self, token_ids: Sequence[int], *, num_logits: int = 1, width: int | None = None) -> NDArray[np.float32]:
-        """Logits [num_logits, T] of the last tokens of a row of new ones (batch 1); a long row goes in chunks.
+    def extend(
+        self, token_ids: Sequence[int], *, num_logits: int = 1, width: int | None = None
+    ) -> NDArray[np.float32]:
+        """Logits [num_logits, T] of the last tokens of a row of new ones (batch 1); a long row goes in
+        chunks.
 
-        `width` pads the last call to that many tokens *and* rows of logits, so that its arithmetic does not depend on how
-        many tokens count.
+        `width` pads the last call to that many tokens *and* rows of logits, so that its arithmetic does not
+        depend on how many tokens count.
         """
-        assert self.lengths.size == 1 and 0 < num_logits <= len(token_ids)
-        fed = self._feed_chunks(token_ids, keep=max(num_logits, 1))
+        assert self.lengths.size == 1
+        assert 0 < num_logits <= len(token_ids)
+        fed = self._feed_chunks(token_ids, keep=num_logits)
         rest = np.array([token_ids[fed:]], np.int64)
         count = rest.shape[1]
         if width is None or width <= count:
@@ -77,7 +90,8 @@ class CachedModel:
             return self.forward(rest, rows)[0]
         padded = np.zeros((1, width), np.int64)
         padded[0, :count] = rest
-        return self.forward(padded, np.arange(width)[None], count)[0, count - num_logits : count]
+        rows = self.forward(padded, np.arange(width)[None], count)[0]
+        return rows[count - num_logits : count]
 
     def prefill(self, token_ids: Sequence[int]) -> None:
         """Write a row of tokens (batch 1) into the cache, in chunks."""
@@ -90,7 +104,9 @@ class CachedModel:
         self.lengths = np.broadcast_to(np.asarray(length, np.int64), self.lengths.shape).copy()
 
     def _feed_chunks(self, token_ids: Sequence[int], keep: int) -> int:
-        """Feed whole chunks while more than a chunk is left (with `keep` 0: everything); the number of tokens fed."""
+        """Feed whole chunks while more than a chunk is left (with `keep` 0: everything); the number of
+        tokens fed.
+        """
         fed, total = 0, len(token_ids)
         while total - fed > (self.prefill_chunk if keep else 0):
             stop = min(fed + self.prefill_chunk, total - keep)

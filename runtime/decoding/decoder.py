@@ -20,7 +20,7 @@ from .generation import Generation, GenerationRequest
 if TYPE_CHECKING:
     from redraft.runtime.drafters.base import Drafter
 
-POLICIES = ("fixed", "confidence")
+POLICIES = ("fixed", "disco")
 
 
 class Decoder:
@@ -52,8 +52,9 @@ class Decoder:
             context: tokens of prompt and output together. Default: what the graphs' positions allow.
             capacity: cache slots, at least context + K + 1. Default: exactly that.
             num_speculative_tokens: K, the most drafts in a round; 0 decodes plainly.
-            draft_policy: "fixed" drafts K tokens, "confidence" stops early at an unsure one.
-            deterministic: every decoding call of the target is K + 1 tokens wide, plain ones too, so that plain and
+            draft_policy: "fixed" drafts K tokens, "disco" stops early at an unsure one.
+            deterministic: every decoding call of the target is K + 1 tokens wide, plain ones too, so that
+                plain and
                 speculative greedy decoding agree token for token.
             prefill_chunk: the most prompt tokens in one call.
             vocab_map: the drafter's kept ids, for the statistics outside of it.
@@ -64,9 +65,11 @@ class Decoder:
             raise UsageError(f"draft_policy must be one of {', '.join(POLICIES)}, got '{draft_policy}'")
         rows = target.spec.sizes["T"]
         engines = [target] if drafter_engine is None else [target, drafter_engine]
+        self._engines = engines
         if drafter_engine is not None and drafter_engine.spec.sizes["T"] != rows:
             raise MismatchError(
-                f"the drafter redistributes over {drafter_engine.spec.sizes['T']} target ids, the target has {rows} rows"
+                f"the drafter redistributes over {drafter_engine.spec.sizes['T']} target ids, "
+                f"the target has {rows} rows"
             )
         self.num_tokens = rows if num_tokens is None else min(rows, num_tokens)
         self.max_drafts = num_speculative_tokens if drafter_engine is not None else 0
@@ -75,7 +78,9 @@ class Decoder:
         positions = min(engine.spec.max_positions for engine in engines)
         self.context = self._context(context, capacity, positions)
         capacity = self.context + self.verify_width if capacity is None else capacity
-        self.target = CachedModel(target, capacity=capacity, context=self.context, prefill_chunk=prefill_chunk)
+        self.target = CachedModel(
+            target, capacity=capacity, context=self.context, prefill_chunk=prefill_chunk
+        )
         self.drafter = self._drafter(drafter_engine, capacity, prefill_chunk)
         self.hot_ids: NDArray[np.int64] | None = None
         self.is_hot: NDArray[np.bool_] | None = None
@@ -99,10 +104,10 @@ class Decoder:
 
         RequestError where the prompt is empty, does not fit or holds an id without a token.
         """
-        self._check(request)
+        self.check_prompt(request.prompt_ids)
         max_drafts = self.max_drafts if speculative else 0
         if policy is None:
-            kind = ConfidenceThreshold if self.draft_policy == "confidence" else FixedLength
+            kind = ConfidenceThreshold if self.draft_policy == "disco" else FixedLength
             policy = kind(max_drafts)
         self._reserve_buffers(request, policy.max_drafts)
         return Generation(self, request, source or RandomSource(), policy)
@@ -115,17 +120,46 @@ class Decoder:
         while generation.finish_reason is None:
             yield generation.step()
 
+    def check_prompt(self, prompt_ids: Sequence[int]) -> None:
+        """RequestError where a prompt is empty, leaves no room in the context or holds an id without a
+        token.
+        """
+        if len(prompt_ids) == 0:
+            raise RequestError("the prompt is empty: it holds no token", param="prompt")
+        if len(prompt_ids) >= self.context:
+            raise RequestError(
+                f"the prompt has {len(prompt_ids)} tokens and leaves no room in a context of {self.context}",
+                param="prompt",
+                hint="shorten the prompt or raise `context`",
+            )
+        for token in prompt_ids:
+            if not 0 <= token < self.num_tokens:
+                raise RequestError(
+                    f"prompt token id {token} is outside the tokenizer's {self.num_tokens} tokens",
+                    param="prompt",
+                )
+
+    def close(self) -> None:
+        """Free both engines. Idempotent."""
+        for engine in self._engines:
+            engine.close()
+
     def _context(self, context: int | None, capacity: int | None, positions: int) -> int:
         if capacity is not None and capacity <= self.verify_width:
-            raise UsageError(f"cache_capacity {capacity} leaves no room beside a call of {self.verify_width} tokens")
+            raise UsageError(
+                f"cache_capacity {capacity} leaves no room beside a call of {self.verify_width} tokens"
+            )
         largest = positions if capacity is None else min(positions, capacity - self.verify_width)
         if context is None:
             return largest
         if not 1 < context <= positions:
-            raise UsageError(f"context must lie between 2 and the models' {positions} positions, got {context}")
+            raise UsageError(
+                f"context must lie between 2 and the models' {positions} positions, got {context}"
+            )
         if context > largest:
             raise UsageError(
-                f"a context of {context} needs a cache of {context + self.verify_width} slots, cache_capacity is {capacity}",
+                f"a context of {context} needs a cache of {context + self.verify_width} slots, "
+                f"cache_capacity is {capacity}",
                 hint=f"use cache_capacity={context + self.verify_width} or context={largest}",
             )
         return context
@@ -139,18 +173,6 @@ class Decoder:
             CachedModel(engine, capacity=capacity, context=self.context, prefill_chunk=prefill_chunk)
         )
 
-    def _check(self, request: GenerationRequest) -> None:
-        length = len(request.prompt_ids)
-        if length == 0:
-            raise RequestError("the prompt is empty: it holds no token", param="prompt")
-        if length >= self.context:
-            raise RequestError(
-                f"the prompt has {length} tokens and leaves no room in a context of {self.context}",
-                param="prompt",
-                hint="shorten the prompt or raise `context`",
-            )
-        _check_ids(request.prompt_ids, self.num_tokens)
-
     def _reserve_buffers(self, request: GenerationRequest, max_drafts: int) -> None:
         if request.warp.is_greedy or (0 < request.warp.top_k < self.num_tokens):
             return
@@ -159,9 +181,3 @@ class Decoder:
             self.draft_buffers = np.empty((max_drafts, rows), np.float32)
         if not self.target_buffer.size:
             self.target_buffer = np.empty(rows, np.float32)
-
-
-def _check_ids(prompt_ids: Sequence[int], num_tokens: int) -> None:
-    for token in prompt_ids:
-        if not 0 <= token < num_tokens:
-            raise RequestError(f"prompt token id {token} is outside the tokenizer's {num_tokens} tokens", param="prompt")

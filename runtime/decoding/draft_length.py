@@ -1,7 +1,8 @@
 """How many tokens to draft in a round: a fixed number, or DISCO's threshold on the drafter's confidence.
 
-Every rule here looks only at tokens that are already drafted, and keeps the token after which it stops, so the output's law
-does not depend on it. State belongs to one request: neighbours and load cannot change a request's text.
+Every rule here looks only at tokens that are already drafted, and keeps the token after which it stops, so
+the output's law does not depend on it. State belongs to one request: neighbours and load cannot change a
+request's text.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class DraftLengthPolicy(Protocol):
         ...
 
     def update(self, confidences: Sequence[float], num_accepted: int) -> None:
-        """Learn from a verified round: the first `num_accepted` drafts were accepted, the next one (if any) was not."""
+        """Learn from a verified round: the first `num_accepted` drafts were accepted, the next one (if any)
+        was not.
+        """
         ...
 
 
@@ -45,11 +48,13 @@ class FixedLength:
 
 
 class ConfidenceThreshold:
-    """Stop after a token whose confidence is below a threshold, which follows the request's own verifications.
+    """Stop after a token whose confidence is below a threshold, which follows the request's own
+    verifications.
 
-    The threshold minimises false positive rate + 3 x false negative rate over the recent (confidence, accepted) pairs, once
-    there are `min_samples` of both outcomes together (DISCO, arXiv 2405.04304, in the unsupervised form of transformers).
-    Confidence is the unwarped softmax, so that the rule works at temperature 0 too.
+    The threshold minimises false positive rate + 3 x false negative rate over the recent (confidence,
+    accepted) pairs, once there are `min_samples` of both outcomes together (DISCO, arXiv 2405.04304, in the
+    unsupervised form of transformers). Confidence is the unwarped softmax, so that the rule works at
+    temperature 0 too.
     """
 
     needs_confidence = True
@@ -65,7 +70,9 @@ class ConfidenceThreshold:
         return confidence < self.threshold
 
     def update(self, confidences: Sequence[float], num_accepted: int) -> None:
-        """Record the verified drafts (those after the first rejection were never judged) and move the threshold."""
+        """Record the verified drafts (those after the first rejection were never judged) and move the
+        threshold.
+        """
         judged = min(len(confidences), num_accepted + 1)
         self._pairs.extend((confidences[i], i < num_accepted) for i in range(judged))
         if len(self._pairs) >= self._min_samples:
@@ -74,8 +81,11 @@ class ConfidenceThreshold:
                 self.threshold = best_threshold(scores, accepted)
 
 
-def best_threshold(scores: np.ndarray[tuple[int], np.dtype[np.float64]], accepted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
-    """The score that minimises FPR + 3 (1 - TPR) when everything at or above it is called acceptable; ties: the highest.
+def best_threshold(
+    scores: np.ndarray[tuple[int], np.dtype[np.float64]], accepted: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> float:
+    """The score that minimises FPR + 3 (1 - TPR) when everything at or above it is called acceptable; ties:
+    the highest.
 
     Both arrays are [n]; both outcomes must occur.
     """

@@ -1,7 +1,8 @@
 """Generation: one request, advanced a round at a time. This is the speculative loop.
 
-A round: draft up to K tokens from q, call the target once over the last token and the drafts, accept a prefix, emit the
-correction or bonus token, move both length counters back. Plain decoding is the same round with no drafts.
+A round: draft up to K tokens from q, call the target once over the last token and the drafts, accept a
+prefix, emit the correction or bonus token, move both length counters back. Plain decoding is the same round
+with no drafts.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What to decode. `stop_ids` end the text (and are emitted); `max_tokens` None: as far as the context goes."""
+    """What to decode. `stop_ids` end the text (and are emitted); `max_tokens` None: as far as the context
+    goes.
+    """
 
     prompt_ids: tuple[int, ...]
     warp: WarpParams = field(default_factory=WarpParams)
@@ -40,8 +43,9 @@ class GenerationRequest:
 class Generation:
     """The state of one request.
 
-    Between rounds the target's cache holds all tokens but the last, the drafter's at most as many: each call ingests what
-    its model has not seen, which after a fully accepted round is the last draft and the bonus token.
+    Between rounds the target's cache holds all tokens but the last, the drafter's at most as many: each
+    call ingests what its model has not seen, which after a fully accepted round is the last draft and the
+    bonus token.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Generation:
         self.decoder, self.policy = decoder, policy
         self._request, self._source = request, source
         self._prompt_len = len(request.prompt_ids)
+        self._is_draft: list[bool] = []  # of each output token: an accepted draft, or the target's own
         room = decoder.context - self._prompt_len
         self._limit = room if request.max_tokens is None else min(room, request.max_tokens)
         decoder.target.rollback(0)
@@ -70,6 +75,10 @@ class Generation:
         """How many tokens were emitted so far."""
         return len(self.token_ids) - self._prompt_len
 
+    def num_accepted_of(self, num_tokens: int) -> int:
+        """How many of the first `num_tokens` output tokens are accepted drafts."""
+        return sum(self._is_draft[:num_tokens])
+
     def step(self) -> list[int]:
         """Run one round; the tokens it emits (1 to K + 1). `finish_reason` is set when it was the last."""
         assert self.finish_reason is None, "a finished generation takes no further step"
@@ -81,6 +90,7 @@ class Generation:
         self.stats.seconds["accept"] += perf_counter() - accept_start
         self.policy.update(draft.confidences, num_accepted)
         emitted = self._emit([*draft.token_ids[:num_accepted], last])
+        self._is_draft += [index < num_accepted for index in range(len(emitted))]
         self._count(draft, num_accepted, len(emitted))
         self.stats.seconds["host"] += perf_counter() - started - (sum(self.stats.seconds.values()) - before)
         return emitted
@@ -121,7 +131,9 @@ class Generation:
         return rows
 
     def _accept(self, draft: DraftRound, rows: NDArray[np.float32]) -> tuple[int, int]:
-        """How many drafts are accepted, and the token that follows them. Target laws are computed only as far as needed."""
+        """How many drafts are accepted, and the token that follows them. Target laws are computed only as
+        far as needed.
+        """
         position, source = self.num_emitted, self._source
         for offset, (token, q) in enumerate(zip(draft.token_ids, draft.laws, strict=True)):
             p = self._target_law(rows[offset])
@@ -143,7 +155,9 @@ class Generation:
         return law
 
     def _emit(self, token_ids: list[int]) -> list[int]:
-        """Append a round's tokens up to the first stop id, and move the length counters back to what counts."""
+        """Append a round's tokens up to the first stop id, and move the length counters back to what
+        counts.
+        """
         for index, token in enumerate(token_ids):
             if token in self._request.stop_ids:
                 token_ids = token_ids[: index + 1]

@@ -13,8 +13,9 @@ _BLOCK = 512
 class Law:
     """A probability law over target ids: a dense row, or a sparse support of sorted ids.
 
-    Weights are computed once (float32 from the warp, float64 for residuals) and divided by their float64 total on
-    reading, so that drafting, acceptance and residual all see the same numbers. A dense law may be a view of a reused
+    Weights are computed once (float32 from the warp, float64 for residuals) and divided by their float64
+    total on reading, so that drafting, acceptance and residual all see the same numbers. A dense law may be
+    a view of a reused
     buffer: it is valid until its owner warps into that buffer again.
     """
 
@@ -97,7 +98,7 @@ class Law:
 def _block_totals(weights: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Totals of consecutive blocks of _BLOCK weights, the last one possibly shorter."""
     whole = weights.size // _BLOCK * _BLOCK
-    totals = np.add.reduce(weights[:whole].reshape(-1, _BLOCK), axis=1, dtype=np.float64)
+    totals: NDArray[np.float64] = np.add.reduce(weights[:whole].reshape(-1, _BLOCK), axis=1, dtype=np.float64)
     if whole == weights.size:
         return totals
     return np.append(totals, np.sum(weights[whole:], dtype=np.float64))
@@ -106,7 +107,9 @@ def _block_totals(weights: NDArray[np.float32] | NDArray[np.float64]) -> NDArray
 def _first_above(
     running: NDArray[np.float64], goal: float, weights: NDArray[np.float32] | NDArray[np.float64]
 ) -> int:
-    """First slot whose running total exceeds `goal`; where rounding leaves none, the last slot of positive weight."""
+    """First slot whose running total exceeds `goal`; where rounding leaves none, the last slot of positive
+    weight.
+    """
     slot = int(np.searchsorted(running, goal, side="right"))
     if slot < running.size and weights[slot] > 0:
         return slot

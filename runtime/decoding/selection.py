@@ -15,8 +15,8 @@ _FIRST_TRY = 64
 def largest(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     """Ascending indices of exactly the k largest of `values` [n]; ties go to the lowest index.
 
-    The k-th largest of the maxima of disjoint groups is a lower bound of the k-th largest value, so that one pass and a
-    small partition suffice.
+    The k-th largest of the maxima of disjoint groups is a lower bound of the k-th largest value, so that
+    one pass and a small partition suffice.
     """
     if k >= values.size:
         return np.arange(values.size)
@@ -34,13 +34,15 @@ def largest(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     chosen = values > kth
     ties = np.flatnonzero(values == kth)
     chosen[ties[: k - np.count_nonzero(chosen)]] = True
-    return candidates[chosen]
+    indices: NDArray[np.int64] = candidates[chosen]
+    return indices
 
 
 def nucleus(weights: NDArray[np.float32], goal: float) -> NDArray[np.int64]:
     """Ascending indices of the smallest set of largest `weights` [n] whose total is at least `goal`.
 
-    Ties go to the lowest index. A peaked row is settled by its few largest entries, a flat one by a quickselect on
+    Ties go to the lowest index. A peaked row is settled by its few largest entries, a flat one by a
+    quickselect on
     mass: expected time is linear.
     """
     first = largest(weights, _FIRST_TRY)

@@ -12,8 +12,9 @@ STAGES = ("prefill", "draft", "sample", "verify", "accept", "detokenize", "host"
 class DecodingStats:
     """Counts over rounds. `accepted` counts drafts that were emitted: what a stop cuts off is not counted.
 
-    `oov` is about drafts outside the drafter's vocabulary map. Masses are sums over positions of the warped laws, to be read
-    through the mean properties. `seconds` by stage; `draft` is the drafter's engine, `verify` the target's, `host` the rest.
+    `oov` is about drafts outside the drafter's vocabulary map. Masses are sums over positions of the warped
+    laws, to be read through the mean properties. `seconds` by stage; `draft` is the drafter's engine,
+    `verify` the target's, `host` the rest.
     """
 
     rounds: int = 0
@@ -48,7 +49,9 @@ class DecodingStats:
 
     @property
     def mean_target_mass_outside(self) -> float:
-        """Mean target probability outside the drafter's vocabulary map, over the positions that were looked at."""
+        """Mean target probability outside the drafter's vocabulary map, over the positions that were looked
+        at.
+        """
         return self.target_mass_outside / self.target_positions if self.target_positions else 0.0
 
     @property

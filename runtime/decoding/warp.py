@@ -1,8 +1,9 @@
 """The warp: logits of one position -> the law that tokens are drawn from.
 
-The order is fixed: temperature, top-k, top-p, min-p. Target and drafter rows go through this same function with the same
-parameters; the drafter's rows are those of its graph's `draft_logits`, that is *after* RDK: redistribute, then warp. With
-d the redistributed law, drafts come from q = warp(d), and acceptance and residual use that q.
+The order is fixed: temperature, top-k, top-p, min-p. Target and drafter rows go through this same function
+with the same parameters; the drafter's rows are those of its graph's `draft_logits`, that is *after* RDK:
+redistribute, then warp. With d the redistributed law, drafts come from q = warp(d), and acceptance and
+residual use that q.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ MIN_TEMPERATURE = 1e-3
 class WarpParams:
     """How logits become a law. The defaults change nothing; temperature 0 is greedy decoding.
 
-    temperature: 0, or at least 0.001. top_k: 0 or -1 is off. top_p in (0, 1], 1 is off. min_p in [0, 1], 0 is off.
+    temperature: 0, or at least 0.001. top_k: 0 or -1 is off. top_p in (0, 1], 1 is off. min_p in [0, 1], 0
+        is off.
     """
 
     temperature: float = 1.0
@@ -39,12 +41,14 @@ class WarpParams:
     def __post_init__(self) -> None:
         if not (self.temperature == 0 or MIN_TEMPERATURE <= self.temperature < math.inf):
             raise RequestError(
-                f"temperature must be 0 or a finite number of at least {MIN_TEMPERATURE}, got {self.temperature}",
+                f"temperature must be 0 or finite and at least {MIN_TEMPERATURE}, got {self.temperature}",
                 param="temperature",
                 hint="temperature=0 is greedy decoding",
             )
         if self.top_k < -1:
-            raise RequestError(f"top_k must be -1 (off), 0 (off) or positive, got {self.top_k}", param="top_k")
+            raise RequestError(
+                f"top_k must be -1 (off), 0 (off) or positive, got {self.top_k}", param="top_k"
+            )
         if not 0 < self.top_p <= 1:
             raise RequestError(f"top_p must lie in (0, 1], got {self.top_p}", param="top_p")
         if not 0 <= self.min_p <= 1:
@@ -93,7 +97,9 @@ def warp(
         floor = float(top) + params.temperature * math.log(params.min_p)
         ids = np.flatnonzero(row >= floor - 1e-3 * max(1.0, abs(floor)))
     if ids is None:
-        weights = _exponentials(row, top, params.temperature, np.empty_like(row) if out is None else out[: row.size])
+        weights = _exponentials(
+            row, top, params.temperature, np.empty_like(row) if out is None else out[: row.size]
+        )
         if params.top_p >= 1:
             return Law(weights)
         ids = nucleus(weights, params.top_p * float(np.sum(weights, dtype=np.float64)))
@@ -112,7 +118,9 @@ def warp(
 def _exponentials(
     row: NDArray[np.float32], top: np.float32, temperature: float, out: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """exp((row - top) / temperature) in float32, in `out`; the top's is exactly 1, the sentinel's exactly 0."""
+    """exp((row - top) / temperature) in float32, in `out`; the top's is exactly 1, the sentinel's exactly
+    0.
+    """
     with np.errstate(over="ignore", under="ignore"):
         np.subtract(row, top, out=out)
         if temperature != 1:
@@ -122,6 +130,8 @@ def _exponentials(
 
 def _check_top(top: float) -> None:
     if not math.isfinite(top):
-        raise RedraftError(f"the engine's logits hold {top}", hint="`redraft verify BUNDLE` finds the engine at fault")
+        raise RedraftError(
+            f"the engine's logits hold {top}", hint="`redraft verify BUNDLE` finds the engine at fault"
+        )
     if top <= NO_PROBABILITY / 2:
         raise RedraftError("no token has a probability: every logit is the sentinel -1e30")

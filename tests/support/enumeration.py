@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from redraft.runtime.decoding import DecisionKey, Decoder, Generation, GenerationRequest, Law, warp
 from tests.support.fake_engines import FakeCache, LogitsOf
+
+from redraft.runtime.decoding import DecisionKey, Decoder, Generation, GenerationRequest, Law, warp
 
 Outcome = TypeVar("Outcome")
 Tokens = tuple[int, ...]
@@ -82,8 +83,8 @@ def output_law(
 ) -> dict[Tokens, float]:
     """The law of the first `length` output tokens of the production loop.
 
-    States that agree in their tokens, both lengths, the kept prefix of both caches and the policy's state go on alike, so
-    they are merged between rounds.
+    States that agree in their tokens, both lengths, the kept prefix of both caches and the policy's state
+    go on alike, so they are merged between rounds.
     """
     switch = _Switch()
     frontier = {(): (decoder.generation(request, switch, speculative=speculative, policy=policy), 1.0)}
@@ -121,7 +122,9 @@ def plain_law(
             if tokens and tokens[-1] in request.stop_ids:
                 longer[tokens] = weight
                 continue
-            ids, probs = warp(target((*request.prompt_ids, *tokens)), request.warp, num_tokens=num_tokens).support()
+            ids, probs = warp(
+                target((*request.prompt_ids, *tokens)), request.warp, num_tokens=num_tokens
+            ).support()
             longer |= {(*tokens, i): weight * p for i, p in zip(ids.tolist(), probs.tolist(), strict=True)}
         law = longer
     return law
