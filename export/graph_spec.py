@@ -1,4 +1,4 @@
-"""GraphSpec: everything that a backend or the runtime must know about a canonical graph, without reading ONNX."""
+"""GraphSpec: all that a backend or the runtime must know about a canonical graph, without reading ONNX."""
 
 from __future__ import annotations
 
@@ -46,6 +46,14 @@ class GraphSpec:
     def num_layers(self) -> int:
         """L."""
         return self.sizes["L"]
+
+    @property
+    def mask_value(self) -> float:
+        """What `attention_bias` holds where a row may not look (elsewhere 0), finite in its dtype.
+
+        Added to a score it is still finite, and its exponential is zero beside any visible slot's.
+        """
+        return -30000.0 if self.cache_dtype == "float16" else -1e30
 
     def output(self, name: str) -> TensorSpec | None:
         """The output of that name, or None."""

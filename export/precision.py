@@ -17,8 +17,10 @@ BLOCK = 32
 class Precision:
     """Formats of the body's matrices, the embedding table and the head; `compute` is the activations' dtype.
 
-    int8 / int4: weight-only, blocks of 32, asymmetric with integer zero points. source-exact: a quantised file's own blocks
-    (4-bit stays 4-bit, 5 to 8 bits become int8, each with the file's float scale and minimum), no loss against the file.
+    int8 / int4: weight-only, blocks of 32, asymmetric with integer zero points. source-exact: a quantised
+    file's own blocks (4-bit stays 4-bit, 5 to 8 bits become int8, each with the file's float scale and
+    minimum), no loss against the file. A part stored as fp32 is multiplied in float32 whatever `compute`
+    is; fp16 and bf16 parts are multiplied in `compute`.
     """
 
     body: Format = "fp32"

@@ -55,7 +55,6 @@ class Attention:
         key = self._update(f"{name}.key_cache", f"past_key_values.{index}.key", k)
         value = self._update(f"{name}.value_cache", f"past_key_values.{index}.value", v)
         bias = self._inputs["attention_bias" if layer.window is None else "attention_bias_local"]
-        soft_cap = self._config.attention_soft_cap
         y = builder.op(
             "Attention",
             [q, key, value, bias],
@@ -63,7 +62,7 @@ class Attention:
             scale=self._config.attention_scale,
             softmax_precision=int(FLOAT),
             metadata={"redraft.role": "attention", "redraft.window": str(layer.window or "")},
-            **({} if soft_cap is None else {"softcap": soft_cap}),
+            softcap=self._config.attention_soft_cap or 0.0,
         )
         y = builder.op("Transpose", [y], f"{name}.attention/rows", perm=[0, 2, 1, 3])
         return builder.op("Reshape", [y, builder.ints(0, 0, -1)], f"{name}.attention/merged"), (key, value)

@@ -1,7 +1,7 @@
 """The decoder's body, driven by DecoderConfig: embedding and layers, for every family.
 
-The residual stream, norms, rotary positions and the attention's softmax are float32 in every precision (a float16 residual
-overflows on some models); matrices and the cache have the compute type.
+The residual stream, norms, rotary positions and the attention's softmax are float32 in every precision (a
+float16 residual overflows on some models); matrices and the cache have the compute type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .stored_matrix import NUMBER_TYPES, MatrixSource, StoredMatrix, add_matrix
 
 
 class DecoderBody:
-    """Appends the body to a graph whose inputs are declared. `layers` are the source's layers that it keeps, in order."""
+    """Appends the body to a graph whose inputs are declared; `layers` are the source's that it keeps."""
 
     def __init__(
         self,

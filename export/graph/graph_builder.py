@@ -27,8 +27,8 @@ DATA_TYPES: dict[str, ir.DataType] = {
 class GraphBuilder:
     """Builds one graph. Every node has a name; a value is called like the node that makes it.
 
-    Values carry their element type. Integer constants (shapes, axes) stay inside the model file, because shape
-    inference reads them; weights go through the writer.
+    Values carry their element type. Integer constants (shapes, axes) stay inside the model file, because
+    shape inference reads them; weights go through the writer.
     """
 
     def __init__(self, name: str, writer: WeightsWriter, sizes: Mapping[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Writing the folder of a canonical graph: weights while the graph is built, then the model, its check and graph.json."""
+"""Writing a canonical graph's folder: weights while it is built, then the model, its check and graph.json."""
 
 from __future__ import annotations
 

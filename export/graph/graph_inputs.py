@@ -16,12 +16,15 @@ CACHE_AXES = ("B", "G", "N", "Hd")
 
 
 def input_specs(config: DecoderConfig, precision: Precision, layers: Sequence[int]) -> tuple[TensorSpec, ...]:
-    """Inputs of a graph that keeps `layers`, in graph order. `attention_bias_local` exists where one of them slides."""
+    """Inputs of a graph that keeps `layers`, in graph order; `attention_bias_local` only where one of them slides.
+
+    UnsupportedError where windows differ.
+    """
     dtype = COMPUTE_DTYPES[precision.compute]
     windows = {config.layers[layer].window for layer in layers} - {None}
     if len(windows) > 1:
         raise UnsupportedError(
-            f"layers with sliding windows of different sizes ({sorted(w for w in windows if w)}) are not supported"
+            f"sliding windows of different sizes in one model ({sorted(w for w in windows if w)})"
         )
     specs = [
         TensorSpec("input_ids", "int64", ("B", "S")),

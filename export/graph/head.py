@@ -7,6 +7,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from .decoder_body import DecoderBody
+from .drafter_body import head_tensor
 from .graph_builder import FLOAT, GraphBuilder
 from .linear import linear
 from .stored_matrix import MatrixSource, StoredMatrix, add_matrix
@@ -44,6 +45,5 @@ def _head_matrix(body: DecoderBody, rows: NDArray[np.int64] | None) -> StoredMat
     precision = body.precision
     if body.config.tied_head and rows is None and precision.head == precision.embedding:
         return body.embedding
-    tensor = "embed.weight" if body.config.tied_head else "head.weight"
-    source = MatrixSource(body.checkpoint, tensor, rows)
+    source = MatrixSource(body.checkpoint, head_tensor(body.checkpoint), rows)
     return add_matrix(body.builder, "head", source, precision.head, body.compute)

@@ -59,7 +59,8 @@ def embed(builder: GraphBuilder, name: str, ids: ir.Value, matrix: StoredMatrix)
 def _block_sums(builder: GraphBuilder, name: str, x: ir.Value, matrix: StoredMatrix) -> ir.Value:
     """blocksum(x) times the constants' transpose: [..., out] float32."""
     block = matrix.block
-    assert block is not None and matrix.constant is not None
+    assert block is not None
+    assert matrix.constant is not None
     x = builder.cast(x, FLOAT, f"{name}/blocksum/input")
     blocks = builder.op("Reshape", [x, builder.ints(0, 0, -1, block)], f"{name}/blocksum/blocks")
     sums = builder.op("ReduceSum", [blocks, builder.ints(-1)], f"{name}/blocksum", keepdims=0)

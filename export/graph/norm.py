@@ -10,7 +10,7 @@ from .graph_builder import FLOAT, GraphBuilder
 def rms_norm(
     builder: GraphBuilder, name: str, x: ir.Value, weight: ir.Value, epsilon: float, output: ir.DataType
 ) -> ir.Value:
-    """x / sqrt(mean(x^2) + epsilon) * weight over the last axis, computed in float32 and given as `output`."""
+    """x / sqrt(mean(x^2) + epsilon) * weight over the last axis, computed in float32, given as `output`."""
     wide = builder.cast(x, FLOAT, f"{name}/wide")
     normed = builder.op(
         "RMSNormalization", [wide, weight], name, axis=-1, epsilon=epsilon, stash_type=int(FLOAT)

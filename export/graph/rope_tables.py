@@ -1,7 +1,7 @@
 """Tables of rotary positions, in float64: plain, linear, llama3 and yarn.
 
-Sources: RoFormer (arXiv 2104.09864), position interpolation (2306.15595), YaRN (2309.00071), and the llama3 rule as published
-with the Llama 3.1 weights. All angles are in radians.
+Sources: RoFormer (arXiv 2104.09864), position interpolation (2306.15595), YaRN (2309.00071), and the llama3
+rule as published with the Llama 3.1 weights. All angles are in radians.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _llama3(rope: RopeConfig, plain: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _yarn(rope: RopeConfig, plain: NDArray[np.float64], head_size: int) -> NDArray[np.float64]:
-    """Pairs that turn fewer than `beta_slow` times are divided by `factor`, more than `beta_fast` times kept."""
+    """Pairs that turn less than `beta_slow` times are divided by `factor`, over `beta_fast` times kept."""
     original = rope.original_max_positions
     assert original is not None
 
@@ -80,4 +80,5 @@ def _yarn(rope: RopeConfig, plain: NDArray[np.float64], head_size: int) -> NDArr
     if low == high:
         high += 0.001
     ramp = np.clip((np.arange(len(plain)) - low) / (high - low), 0.0, 1.0)
-    return plain / rope.factor * ramp + plain * (1 - ramp)
+    mixed: NDArray[np.float64] = plain / rope.factor * ramp + plain * (1 - ramp)
+    return mixed

@@ -1,16 +1,20 @@
 """A weight matrix in the graph, in one of the formats of `Precision`.
 
-The canonical form of every matrix is a value [out, in] that is used by `Transpose` + `MatMul` (a linear layer) or by
-`Gather` (an embedding), whatever it is stored as:
+The canonical form of every matrix is a value [out, in], whatever it is stored as; `Transpose` + `MatMul` (a
+linear layer) or `Gather` (an embedding) use it:
 
     fp32, fp16, bf16   initializer `<name>.weight` [out, in]; a `Cast` to the compute type where it differs
     int4, int8         `<name>/dequantize` = DequantizeLinear(<name>.q UINT4|UINT8 [out, in],
-                       <name>.scale [out, in/32], <name>.zero_point UINT4|UINT8 [out, in/32]), axis 1, block_size 32
-    source-exact       `<name>/dequantize` = DequantizeLinear(<name>.q INT4|INT8 [out, in], <name>.scale [out, in/block]),
-                       axis 1, block_size 16 or 32, and `<name>.constant` [out, in/block] float32 where it is not zero
+                       <name>.scale [out, in/32], <name>.zero_point UINT4|UINT8 [out, in/32]),
+                       axis 1, block_size 32
+    source-exact       `<name>/dequantize` = DequantizeLinear(<name>.q INT4|INT8 [out, in],
+                       <name>.scale [out, in/block]), axis 1, block_size 16 or 32,
+                       and `<name>.constant` [out, in/block] float32 where it is not zero
 
-[out, in] keeps a row's blocks together: packed UINT4 rows are, byte for byte, what MatMulNBits and GatherBlockQuantized of
-ONNX Runtime take (zero points have to be packed anew row by row where in/32 is odd), and a tied matrix serves both uses.
+[out, in] keeps a row's blocks together: packed UINT4 rows are, byte for byte, what MatMulNBits and
+GatherBlockQuantized of ONNX Runtime take (zero points have to be packed anew, row by row, where in/32 is
+odd), and a tied matrix serves both uses. ONNX's Gather takes no 4-bit type, hence the Gather of dequantised
+rows.
 """
 
 from __future__ import annotations
@@ -76,8 +80,9 @@ def add_matrix(
 ) -> StoredMatrix:
     """Write the matrix in format `form` and append the nodes that give its value.
 
-    It is multiplied in float32 where it is stored as fp32, else in `compute`. UnsupportedError for source-exact where the
-    checkpoint is not quantised; tensors that a quantised file keeps in floating point are stored as fp32.
+    It is multiplied in float32 where it is stored as fp32, else in `compute`. UnsupportedError for
+    source-exact where the checkpoint is not quantised; tensors that a quantised file keeps in floating
+    point are stored as fp32.
     """
     if form in ("int4", "int8"):
         return _add_integer(builder, name, source, 4 if form == "int4" else 8, compute)
@@ -113,7 +118,7 @@ def _add_integer(
     weight = source.load()
     out, width = weight.shape
     packed_type = ir.DataType.UINT4 if bits == 4 else ir.DataType.UINT8
-    # Scales of bf16 graphs are found in float32 and rounded afterwards: 8 bits of mantissa are enough for them.
+    # The search knows no bfloat16: its scales are rounded afterwards.
     search_dtype = np.float16 if compute == ir.DataType.FLOAT16 else np.float32
     rest: list[IntegerBlocks] = []
 

@@ -33,7 +33,7 @@ class WeightsWriter:
     ) -> ir.ExternalTensor:
         """Write the chunks' bytes one after the other as the tensor `name`.
 
-        4-bit types come packed (`pack_nibbles`), two values a byte. The chunks' bytes must fill the shape exactly.
+        4-bit types come packed (`pack_nibbles`), two values a byte. The chunks must fill the shape exactly.
         """
         import onnx_ir as ir
 
@@ -41,9 +41,9 @@ class WeightsWriter:
         self._file.seek(start)
         length = 0
         for chunk in chunks:
-            data = memoryview(np.ascontiguousarray(chunk).reshape(-1).view(np.uint8))
-            self._file.write(data)
-            length += len(data)
+            data = np.ascontiguousarray(chunk).reshape(-1).view(np.uint8)
+            self._file.write(data.data)
+            length += data.size
         expected = -(-int(np.prod(shape)) * dtype.bitwidth // 8)
         assert length == expected, f"{name}: wrote {length} bytes, the shape {list(shape)} needs {expected}"
         self._offset = start + length

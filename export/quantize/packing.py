@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 
 def pack_nibbles(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """[ceil(size / 2)] uint8: the values (uint8 0..15, or int8 -8..7 in two's complement) in C order, two per byte.
+    """[ceil(size / 2)] uint8: the values (uint8 0..15, or int8 -8..7) in C order, two per byte.
 
     An odd number of values is padded with a zero.
     """
-    flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8) & 0x0F
-    if flat.size % 2:
-        flat = np.append(flat, np.uint8(0))
-    packed: NDArray[np.uint8] = flat[0::2] | (flat[1::2] << 4)
+    flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    packed = flat[0::2] & np.uint8(0x0F)
+    packed[: flat.size // 2] |= flat[1::2] << np.uint8(4)
     return packed
 
 

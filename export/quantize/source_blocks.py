@@ -4,8 +4,8 @@ The file stores w = s * q + m. With the offset z = 2^(bits - 1) this is w = s * 
 
     x . w = x . DequantizeLinear(q - z, s) + blocksum(x) . c
 
-where the first product has signed integers and no zero point (what TensorRT takes), and the second is small. Where the
-file's format is symmetric, c is zero and the second product disappears.
+where the first product has signed integers and no zero point (what TensorRT takes), and the second is small.
+Where the file's format is symmetric, c is zero and the second product disappears.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from redraft._core.errors import InputFileError
 from redraft.export.checkpoint.base import BlockQuantized, Checkpoint, Source
-from redraft.export.config import DecoderConfig, LayerConfig, RopeConfig
+from redraft.export.config import DecoderConfig, LayerConfig, RopeConfig, tensor_shapes
 
 
 def tiny_config(**changes: object) -> DecoderConfig:
@@ -73,33 +73,3 @@ class ArrayCheckpoint(Checkpoint):
 
     def write_tokenizer(self, folder: Path) -> None:
         raise InputFileError("this checkpoint has no tokenizer")
-
-
-def tensor_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
-    """The canonical tensors of a description and their shapes."""
-    e, width = config.hidden_size, config.intermediate_size
-    queries, keys = config.num_heads * config.head_size, config.num_kv_heads * config.head_size
-    shapes: dict[str, tuple[int, ...]] = {"embed.weight": (config.head_rows, e), "final_norm.weight": (e,)}
-    if not config.tied_head:
-        shapes["head.weight"] = (config.head_rows, e)
-    for i in range(config.num_layers):
-        matrices = {
-            "q": (queries, e),
-            "k": (keys, e),
-            "v": (keys, e),
-            "o": (e, queries),
-            "gate": (width, e),
-            "up": (width, e),
-            "down": (e, width),
-        }
-        biased = {"q": config.qkv_bias, "k": config.qkv_bias, "v": config.qkv_bias, "o": config.output_bias}
-        for part, shape in matrices.items():
-            shapes[f"layers.{i}.{part}.weight"] = shape
-            if biased.get(part, config.mlp_bias):
-                shapes[f"layers.{i}.{part}.bias"] = (shape[0],)
-        norms = ["attention_norm", "mlp_norm"]
-        norms += ["post_attention_norm", "post_mlp_norm"] if config.sandwich_norms else []
-        shapes.update({f"layers.{i}.{norm}.weight": (e,) for norm in norms})
-        if config.qk_norm:
-            shapes.update({f"layers.{i}.{norm}.weight": (config.head_size,) for norm in ("q_norm", "k_norm")})
-    return shapes
