@@ -60,8 +60,6 @@ class FuseGroupQueryAttention(LoweringPass):
                 else:
                     _rewrite(model, spec, match)
                     report.changed += 1
-        if report.changed:
-            _drop_unused_inputs(model)
         return report
 
 
@@ -218,15 +216,3 @@ def _cache_length_input(model: ir.Model, name: str) -> ir.Value:
     model.graph.inputs.append(value)
     return value
 
-
-def _drop_unused_inputs(model: ir.Model) -> None:
-    """Remove what is dead now, and the mask and position inputs that no node reads any more."""
-    from onnx_ir.passes.common import RemoveUnusedNodesPass
-
-    RemoveUnusedNodesPass()(model)
-    for value in list(model.graph.inputs):
-        if (
-            value.name in ("attention_bias", "attention_bias_local", "write_pos", "position_ids")
-            and not value.uses()
-        ):
-            model.graph.inputs.remove(value)

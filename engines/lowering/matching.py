@@ -82,3 +82,8 @@ def static_dim(value: ir.Value | None, axis: int) -> int | None:
         return None
     dim = value.shape[axis]
     return dim if isinstance(dim, int) else None
+
+
+def is_initializer(value: ir.Value | None) -> bool:
+    """Whether `value` is a constant of the graph."""
+    return value is not None and value.const_value is not None and not value.is_graph_input()

@@ -12,16 +12,31 @@ if TYPE_CHECKING:
 
     from redraft.export.graph_spec import GraphSpec
 
-PASSES_VERSION = 1
+PASSES_VERSION = 2
 """Part of every engine's cache key: raise it whenever a pass writes something else."""
 
 
-def ort_cpu_passes() -> list[LoweringPass]:
+def ort_cpu_passes(spec: GraphSpec) -> list[LoweringPass]:
     """Canonical graph -> what ONNX Runtime's CPU provider runs fastest."""
+    from .drop_dead_code import DropDeadCode
+    from .gather_block_quantized import FuseGatherBlockQuantized
     from .group_query_attention import FuseGroupQueryAttention
     from .inline_functions import InlineFunctions
+    from .matmul_nbits import FuseMatMulNBits
+    from .transposed_weights import FuseTransposedWeights
 
-    return [InlineFunctions(), FuseGroupQueryAttention()]
+    return [
+        InlineFunctions(),
+        FuseGroupQueryAttention(),
+        FuseMatMulNBits(accuracy_level=_accuracy_level(spec)),
+        FuseGatherBlockQuantized(),
+        FuseTransposedWeights(),
+        DropDeadCode(),
+    ]
+
+
+def _accuracy_level(spec: GraphSpec) -> int:
+    return 4
 
 
 def run_passes(model: ir.Model, spec: GraphSpec, passes: Sequence[LoweringPass]) -> list[PassReport]:
@@ -31,4 +46,4 @@ def run_passes(model: ir.Model, spec: GraphSpec, passes: Sequence[LoweringPass])
 
 def lower_for_ort_cpu(model: ir.Model, spec: GraphSpec) -> list[PassReport]:
     """Apply `ort_cpu_passes` to `model`, in place."""
-    return run_passes(model, spec, ort_cpu_passes())
+    return run_passes(model, spec, ort_cpu_passes(spec))

@@ -56,22 +56,25 @@ class _Builder:
         return outputs[0]
 
     def weight(self, name: str, rows: int, columns: int) -> str:
-        """A [rows, columns] matrix, dequantised in the graph where the configuration says so."""
-        value = (self.random.standard_normal((rows, columns)) / np.sqrt(rows)).astype(np.float32)
+        """An [out, in] matrix, dequantised in the graph where the configuration says so, then transposed."""
+        return self.op("Transpose", [self.stored(name, columns, rows)], f"{name}.transposed", perm=[1, 0])
+
+    def stored(self, name: str, rows: int, columns: int) -> str:
+        value = (self.random.standard_normal((rows, columns)) / np.sqrt(columns)).astype(np.float32)
         if self.config.weights == "fp32":
             return self.constant(name, value)
         kind, top = (TensorProto.UINT4, 15) if self.config.weights == "int4" else (TensorProto.UINT8, 255)
-        blocks = rows // BLOCK
+        blocks = columns // BLOCK
         codes = self.random.integers(0, top + 1, (rows, columns)).astype(np.uint8)
         scale = (
-            np.abs(self.random.standard_normal((blocks, columns))) / (top * np.sqrt(rows)) + 1e-3
+            np.abs(self.random.standard_normal((rows, blocks))) / (top * np.sqrt(columns)) + 1e-3
         ).astype(np.float32)
-        zero = self.random.integers(top // 2 - 1, top // 2 + 2, (blocks, columns)).astype(np.uint8)
+        zero = self.random.integers(top // 2 - 1, top // 2 + 2, (rows, blocks)).astype(np.uint8)
         self.initializers.append(_packed(f"{name}.q", kind, codes))
         self.initializers.append(_packed(f"{name}.zero", kind, zero))
         self.constant(f"{name}.scale", scale)
         inputs = [f"{name}.q", f"{name}.scale", f"{name}.zero"]
-        return self.op("DequantizeLinear", inputs, f"{name}.dequantized", axis=0, block_size=BLOCK)
+        return self.op("DequantizeLinear", inputs, f"{name}.dequantized", axis=1, block_size=BLOCK)
 
     def linear(self, x: str, name: str, rows: int, columns: int, bias: bool = False) -> str:
         y = self.op("MatMul", [x, self.weight(f"{name}.weight", rows, columns)], f"{name}.product")
@@ -142,8 +145,7 @@ class _Builder:
         angles = np.arange(c.max_positions)[:, None] / 10000.0 ** (np.arange(0, c.head_size, 2) / c.head_size)
         self.constant("rope.cos", np.cos(angles).astype(np.float32))
         self.constant("rope.sin", np.sin(angles).astype(np.float32))
-        table = self.random.standard_normal((c.rows, c.hidden_size)).astype(np.float32)
-        x = self.op("Gather", [self.constant("embedding", table), "input_ids"], "embedded")
+        x = self.op("Gather", [self.stored("embedding", c.rows, c.hidden_size), "input_ids"], "embedded")
         for layer in range(c.num_layers):
             y = self.attention(self.norm(x, f"layers.{layer}.norm1", c.hidden_size), layer)
             if c.sandwich_norms:

@@ -16,7 +16,6 @@ from redraft.export.graph_spec import DATA_FILE, GRAPH_FILE, SPEC_FILE, GraphSpe
 from .engine import OrtCpuEngine
 
 _MIN_VERSION = (1, 32)
-_WRITE_BUFFER = 1 << 27
 
 
 class OrtCpuBackend(Backend):
@@ -52,7 +51,7 @@ class OrtCpuBackend(Backend):
 
         UnsupportedError for bfloat16 graphs; InputFileError where the graph cannot be read.
         """
-        from redraft.engines.lowering import PASSES_VERSION, lower_for_ort_cpu
+        from redraft.engines.lowering import PASSES_VERSION, lower_for_ort_cpu, save_model
 
         start = time.perf_counter()
         spec = GraphSpec.read(graph)
@@ -60,7 +59,7 @@ class OrtCpuBackend(Backend):
         model = _load_canonical(graph / GRAPH_FILE)
         limits = _index_limits(model)
         reports = lower_for_ort_cpu(model, spec)
-        _save(model, output)
+        save_model(model, output)
         lowered = dataclasses.replace(spec, extra={**spec.extra, **limits})
         with atomic_file(output / SPEC_FILE) as path:
             path.write_text(json.dumps(lowered.to_json(), indent=1))
@@ -114,24 +113,15 @@ def _index_limits(model: Any) -> dict[str, int]:
     for node in model.graph:
         names = [value.name if value is not None else None for value in node.inputs]
         if node.op_type in ("Gather", "GatherElements") and len(names) > 1 and names[1] == "input_ids":
-            limits["embedding_rows"] = int(node.inputs[0].shape[0])
+            limits["embedding_rows"] = _rows(node.inputs[0])
         if node.op_type == "RotaryEmbedding" and len(names) > 3 and names[3] == "position_ids":
-            limits["position_rows"] = int(node.inputs[1].shape[0])
+            limits["position_rows"] = _rows(node.inputs[1])
     return limits
 
 
-def _save(model: Any, output: Path) -> None:
-    """Write model and data; each tensor is computed when it is written, so that few are in memory at once."""
-    import onnx_ir as ir
+def _rows(table: Any) -> int:
+    """Rows of a constant table, stored as it is or dequantised or cast in the graph."""
+    while table.const_value is None:
+        table = table.producer().inputs[0]
+    return int(table.const_value.shape[0])
 
-    output.mkdir(parents=True, exist_ok=True)
-    ir.save(
-        model,
-        output / GRAPH_FILE,
-        external_data=DATA_FILE,
-        size_threshold_bytes=1024,
-        max_workers=1,
-        max_in_flight_bytes=_WRITE_BUFFER,
-    )
-    if not (output / DATA_FILE).exists():
-        (output / DATA_FILE).touch()
