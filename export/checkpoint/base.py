@@ -39,10 +39,10 @@ class BlockQuantized:
 class Checkpoint(ABC):
     """Canonical tensor names (weights [out, in] float32, norms already as multipliers, q/k rows in half-split rotary order):
 
-        embed.weight [T, E] · layers.{i}.attention_norm.weight [E] · layers.{i}.{q,k,v,o}.weight (+ .bias)
-        layers.{i}.{q_norm,k_norm}.weight [Hd] · layers.{i}.mlp_norm.weight [E] · layers.{i}.{gate,up,down}.weight (+ .bias)
-        layers.{i}.{post_attention_norm,post_mlp_norm}.weight [E] (sandwich norms) · final_norm.weight [E]
-        head.weight [T, E] (absent when tied: use embed.weight)
+    embed.weight [T, E] · layers.{i}.attention_norm.weight [E] · layers.{i}.{q,k,v,o}.weight (+ .bias)
+    layers.{i}.{q_norm,k_norm}.weight [Hd] · layers.{i}.mlp_norm.weight [E] · layers.{i}.{gate,up,down}.weight (+ .bias)
+    layers.{i}.{post_attention_norm,post_mlp_norm}.weight [E] (sandwich norms) · final_norm.weight [E]
+    head.weight [T, E] (absent when tied: use embed.weight)
     """
 
     config: DecoderConfig

@@ -2,13 +2,14 @@
 
 from .decoder_config import DecoderConfig, LayerConfig, RopeConfig
 from .families import FAMILIES
-from .from_gguf import decoder_from_gguf
+from .from_gguf import GgufTensors, decoder_from_gguf
 from .from_hf import decoder_from_hf
 from .tensor_shapes import tensor_shapes
 
 __all__ = [
     "FAMILIES",
     "DecoderConfig",
+    "GgufTensors",
     "LayerConfig",
     "RopeConfig",
     "decoder_from_gguf",
