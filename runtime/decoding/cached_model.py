@@ -108,7 +108,7 @@ class CachedModel:
         tokens fed.
         """
         fed, total = 0, len(token_ids)
-        while total - fed > (self.prefill_chunk if keep else 0):
+        while total - fed > (max(self.prefill_chunk, keep) if keep else 0):
             stop = min(fed + self.prefill_chunk, total - keep)
             chunk = np.array([token_ids[fed:stop]], np.int64)
             self.forward(chunk, np.array([[stop - fed - 1]], np.int64))
