@@ -14,8 +14,9 @@ __all__ = ["BlockQuantized", "Checkpoint", "Source", "open_checkpoint"]
 def open_checkpoint(uri: str) -> Checkpoint:
     """The checkpoint that `uri` names: a folder, `x.gguf`, `package:NAME`, or a hub id `org/name[@revision]`.
 
-    Reads configs and headers, no weights. InputFileError: missing, damaged or inconsistent files. UnsupportedError: a model,
-    field or format that is refused by name. UnavailableError: not installed, not cached and offline, or gated.
+    Reads configs and headers, no weights. InputFileError: missing, damaged or inconsistent files.
+    UnsupportedError: a model, field or format that is refused by name. UnavailableError: not installed, not
+    cached and offline, or gated.
     """
     if uri.startswith("package:"):
         from .package import open_package

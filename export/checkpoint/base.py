@@ -27,7 +27,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class BlockQuantized:
-    """A stored tensor as it is in a block-quantised file: w = scale * q + minimum, blocks along the last axis."""
+    """A stored tensor of a block-quantised file: w = scale * q + minimum, blocks along the last axis."""
 
     q: NDArray[np.uint8]  # [out, in], values 0..15 (4-bit) or 0..255
     scale: NDArray[np.float32]  # [out, in / block]
@@ -37,12 +37,14 @@ class BlockQuantized:
 
 
 class Checkpoint(ABC):
-    """Canonical tensor names (weights [out, in] float32, norms already as multipliers, q/k rows in half-split rotary order):
+    """A model's weights [out, in] as float32, norms as multipliers, q/k rows in half-split rotary order.
 
-    embed.weight [T, E] · layers.{i}.attention_norm.weight [E] · layers.{i}.{q,k,v,o}.weight (+ .bias)
-    layers.{i}.{q_norm,k_norm}.weight [Hd] · layers.{i}.mlp_norm.weight [E] · layers.{i}.{gate,up,down}.weight (+ .bias)
-    layers.{i}.{post_attention_norm,post_mlp_norm}.weight [E] (sandwich norms) · final_norm.weight [E]
-    head.weight [T, E] (absent when tied: use embed.weight)
+    Canonical names, with i the layer:
+
+    - embed.weight [T, E], final_norm.weight [E], head.weight [T, E] (absent when tied: use embed.weight)
+    - layers.{i}.{q,k,v,o}.weight and layers.{i}.{gate,up,down}.weight, each with .bias [out] where biased
+    - layers.{i}.{attention_norm,mlp_norm}.weight [E]; layers.{i}.{q_norm,k_norm}.weight [Hd]
+    - layers.{i}.{post_attention_norm,post_mlp_norm}.weight [E] (sandwich norms)
     """
 
     config: DecoderConfig
@@ -54,7 +56,9 @@ class Checkpoint(ABC):
 
     @abstractmethod
     def load(self, name: str) -> NDArray[np.float32]:
-        """One tensor, dequantised, as float32. Holds no copy afterwards. InputFileError where it is missing or damaged."""
+        """One tensor, dequantised, as float32. Holds no copy afterwards. InputFileError where it is missing
+        or damaged.
+        """
 
     def load_rows(self, name: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows of a matrix; subclasses may read only these."""
@@ -66,8 +70,9 @@ class Checkpoint(ABC):
 
     @abstractmethod
     def write_tokenizer(self, folder: Path) -> None:
-        """Write tokenizer.json, tokenizer_config.json (chat template, special tokens) and redraft's `tokens.json` (see
-        `export/tokenizer`) into `folder`."""
+        """Write tokenizer.json, tokenizer_config.json (chat template, special tokens) and redraft's
+        `tokens.json` (see `export/tokenizer`) into `folder`.
+        """
 
     def digest(self) -> str:
         """Hex SHA-256 of all weights under their canonical names (streamed, in name order)."""

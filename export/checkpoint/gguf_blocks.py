@@ -1,7 +1,7 @@
 """Tensors of a GGUF file as blocks of integers: w = scale * q + minimum, exactly as the file stores them.
 
-The layouts are those of ggml's block types. Values agree with the gguf package's dequantisation bit for bit, but for Q6_K,
-where scale * q + minimum rounds once more (one unit in the last place).
+The layouts are those of ggml's block types. Values agree with the gguf package's dequantisation bit for bit,
+but for Q6_K, where scale * q + minimum rounds once more (one unit in the last place).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _nibbles(data: Bytes) -> Bytes:
 
 def _fifth_bits(data: Bytes) -> Bytes:
     """Four bytes a group -> bit 4 of the 32 values."""
-    return np.unpackbits(data, axis=1, bitorder="little") << 4
+    return np.unpackbits(data, axis=1, bitorder="little") << np.uint8(4)
 
 
 def _q4_0(data: Bytes) -> _Parts:
@@ -64,11 +64,11 @@ def _q5_1(data: Bytes) -> _Parts:
 
 def _q8_0(data: Bytes) -> _Parts:
     scale = _half(data[:, :2])
-    return data[:, 2:] ^ 0x80, scale, -128 * scale  # int8 + 128 is the sign bit flipped
+    return data[:, 2:] ^ np.uint8(0x80), scale, -128 * scale  # int8 + 128 is the sign bit flipped
 
 
 def _q4_k(data: Bytes) -> _Parts:
-    """A super-block of 8 blocks of 32: two halves, 12 bytes of 6-bit scales and minima, 128 bytes of nibbles."""
+    """8 blocks of 32: two halves, 12 bytes of 6-bit scales and minima, 128 bytes of nibbles."""
     d, d_min = _half(data[:, :2]), _half(data[:, 2:4])
     low, middle, high = (data[:, 4 + 4 * part : 8 + 4 * part] for part in range(3))
     scales = np.concatenate([low & 0x3F, (high & 0x0F) | ((low >> 2) & 0x30)], axis=1)
@@ -79,7 +79,9 @@ def _q4_k(data: Bytes) -> _Parts:
 
 
 def _q6_k(data: Bytes) -> _Parts:
-    """A super-block of 16 blocks of 16: 128 bytes of low nibbles, 64 of high bit pairs, 16 int8 scales, one half."""
+    """A super-block of 16 blocks of 16: 128 bytes of low nibbles, 64 of high bit pairs, 16 int8 scales, one
+    half.
+    """
     low = data[:, :128].reshape(-1, 2, 64)
     pairs = data[:, 128:192].reshape(-1, 2, 1, 32)
     nibbles = np.stack([low & 0x0F, low >> 4], axis=2).reshape(-1, 2, 4, 32)

@@ -86,7 +86,7 @@ class GgufCheckpoint(MappedCheckpoint):
         return gguf_name(name)
 
     def _format(self) -> tuple[str, int | None]:
-        """`gguf-q4_k_m` and the bits, from the file's own statement or else from its largest kind of matrix."""
+        """`gguf-q4_k_m` and the bits, as the file states or by its largest kind of matrix."""
         from gguf.constants import LlamaFileType
 
         sizes: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """GgufFile: the metadata and tensors of one GGUF file (versions 2 and 3, little-endian), mapped into memory.
 
-The gguf package's reader makes several objects a token, which takes many seconds for 262,144 tokens; this one reads the
-metadata in one pass. Dequantisation is the package's.
+The gguf package's reader makes several objects a token, which takes many seconds for 262,144 tokens; this one
+reads the metadata in one pass. Dequantisation is the package's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from redraft._core.errors import InputFileError, UnsupportedError
 
 _SCALARS: dict[int, str] = {
-    **{0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"},
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
 }
 _STRING, _ARRAY = 8, 9
 _MAGIC = b"GGUF"
@@ -28,7 +38,7 @@ _ROWS = 8192
 
 @dataclass(frozen=True, slots=True)
 class GgufTensor:
-    """A stored tensor: shape [out, in], the type's name (`Q4_1`, `F32`, …), and its bytes a row [out, bytes]."""
+    """A stored tensor: shape [out, in], the type's name (`Q4_1`, `F32`, …), its bytes [out, bytes a row]."""
 
     name: str
     shape: tuple[int, ...]
@@ -72,7 +82,8 @@ class _Cursor:
 class GgufFile:
     """`metadata`: key -> value (arrays are lists); `tensors`: name -> GgufTensor.
 
-    InputFileError: not a GGUF file, truncated or damaged. UnsupportedError: an old version, a big-endian or a split file.
+    InputFileError: not a GGUF file, truncated or damaged. UnsupportedError: an old version, a big-endian or a
+    split file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,7 +119,7 @@ class GgufFile:
         return _dequantize(np.asarray(tensor.data[rows]), tensor.type_name).reshape(-1, tensor.shape[1])
 
     def _parse(self, mapped: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, GgufTensor]]:
-        cursor = _Cursor(memoryview(mapped))
+        cursor = _Cursor(mapped.data)
         cursor.at = len(_MAGIC)
         version = cursor.scalar("<I")
         if version not in (2, 3):
@@ -153,7 +164,7 @@ class GgufFile:
         size = math.prod(shape[:-1]) * row_bytes
         if begin + size > mapped.size:
             raise InputFileError(
-                f"{self.path} is truncated: tensor '{name}' ends at byte {begin + size}, the file at {mapped.size}",
+                f"{self.path} is truncated: '{name}' ends at byte {begin + size}, the file at {mapped.size}",
                 hint="download it again",
             )
         data = mapped[begin : begin + size].reshape(*shape[:-1], row_bytes)

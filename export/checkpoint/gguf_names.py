@@ -36,8 +36,8 @@ def gguf_name(name: str) -> str:
 def half_split_rows(name: str, config: DecoderConfig) -> NDArray[np.int64] | None:
     """The stored row of every canonical row of a llama file's q or k; None where both orders agree.
 
-    Such files store each head's rows in pairs (0, Hd/2, 1, Hd/2 + 1, …), because llama.cpp rotates neighbours; the
-    canonical order is half-split.
+    Such files store each head's rows in pairs (0, Hd/2, 1, Hd/2 + 1, …), because llama.cpp rotates
+    neighbours; the canonical order is half-split.
     """
     heads = {"q": config.num_heads, "k": config.num_kv_heads}.get(name.split(".")[-2])
     if config.family != "llama" or heads is None:

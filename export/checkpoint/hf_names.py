@@ -46,13 +46,11 @@ def hf_name(name: str, config: DecoderConfig) -> str:
 
 
 def plain_hf_name(stored: str) -> str:
-    """The stored name without what a multimodal wrapper or a bare model puts around it."""
+    """The stored name without what a multimodal wrapper puts around it."""
     if stored.startswith("model.language_model."):  # transformers 5
         return "model." + stored.removeprefix("model.language_model.")
     if stored.startswith("language_model."):  # transformers 4
         return stored.removeprefix("language_model.")
-    if stored.startswith(("layers.", "embed_tokens.", "norm.")):  # saved without its head
-        return f"model.{stored}"
     return stored
 
 

@@ -16,7 +16,9 @@ from .base import Checkpoint, Source
 
 
 class MappedCheckpoint(Checkpoint):
-    """Checks once, when it is opened, that the file has exactly the tensors of the description in the right shapes."""
+    """Checks once, when it is opened, that the file has exactly the tensors of the description in the right
+    shapes.
+    """
 
     def __init__(self, config: DecoderConfig, source: Source, where: Path) -> None:
         self.config = config
@@ -37,7 +39,7 @@ class MappedCheckpoint(Checkpoint):
         """These rows of a tensor as float32; only they are read."""
         self._check_name(name)
         count = self._shapes[name][0]
-        if len(rows) and not (0 <= int(rows.min()) and int(rows.max()) < count):
+        if len(rows) and not (int(rows.min()) >= 0 and int(rows.max()) < count):
             raise IndexError(f"rows of '{name}' must lie in 0..{count - 1}")
         return self._read_rows(name, rows)
 
@@ -54,20 +56,23 @@ class MappedCheckpoint(Checkpoint):
             raise KeyError(f"'{name}' is not a tensor of this checkpoint")
 
     def _check_tensors(self, stored: dict[str, tuple[int, ...]], extra: Iterable[str]) -> None:
-        """`stored`: canonical name -> shape in the file, where it is there; `extra`: names that mean nothing here."""
+        """`stored`: canonical name -> shape in the file, where it is there; `extra`: names that mean nothing
+        here.
+        """
         for name, expected in self._shapes.items():
             if name not in stored:
                 raise InputFileError(f"{self.where}: the tensor '{self._stored_name(name)}' is missing")
             if stored[name] != expected:
                 raise InputFileError(
-                    f"{self.where}: tensor '{self._stored_name(name)}': expected shape {list(expected)} from the config, "
-                    f"got {list(stored[name])}"
+                    f"{self.where}: tensor '{self._stored_name(name)}': expected {list(expected)} from the "
+                    f"config, got {list(stored[name])}"
                 )
         surplus = sorted(extra)
         if surplus:
             shown = ", ".join(f"'{name}'" for name in surplus[:3]) + (", …" if len(surplus) > 3 else "")
             raise UnsupportedError(
-                f"{self.where}: the family '{self.config.family}' has no use for {len(surplus)} tensor(s): {shown}",
+                f"{self.where}: the family '{self.config.family}' has no use for {len(surplus)} tensor(s): "
+                f"{shown}",
                 hint="this checkpoint computes something that redraft does not know",
             )
 

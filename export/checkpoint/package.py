@@ -20,8 +20,8 @@ _CHUNK = 1 << 22
 def open_package(uri: str) -> GgufCheckpoint:
     """`package:NAME`: the one GGUF file of the installed distribution NAME, whole or in numbered parts.
 
-    Parts may lie in the distributions that NAME requires; they are joined once in redraft's cache and checked against
-    NAME's SHA256SUMS. UnavailableError where the package, or one with parts, is not installed.
+    Parts may lie in the distributions that NAME requires; they are joined once in redraft's cache and checked
+    against NAME's SHA256SUMS. UnavailableError where the package, or one with parts, is not installed.
     """
     name = uri.removeprefix("package:")
     distribution = _distribution(name, name)

@@ -32,8 +32,8 @@ class StoredTensor:
 class SafetensorsFile:
     """The header is read and checked against the file's size when it is opened; data are read when asked for.
 
-    Reads go to memory of their own and not through a map of the file, so that a process that streams a checkpoint does not
-    appear to hold all of it.
+    Reads go to memory of their own and not through a map of the file, so that a process that streams a
+    checkpoint does not appear to hold all of it.
     """
 
     def __init__(self, path: Path) -> None:

@@ -11,7 +11,7 @@ RopeScaling = Literal["none", "linear", "llama3", "yarn"]
 
 @dataclass(frozen=True, slots=True)
 class RopeConfig:
-    """Rotary positions: `theta`, and a scaling rule with its parameters (names as in transformers' rope_parameters)."""
+    """Rotary positions: `theta`, and a scaling rule with its parameters (transformers' names)."""
 
     theta: float
     scaling: RopeScaling = "none"
@@ -29,7 +29,10 @@ class RopeConfig:
 
 @dataclass(frozen=True, slots=True)
 class LayerConfig:
-    """What may differ from layer to layer: the sliding window (None: full attention) and the rotary positions."""
+    """What may differ from layer to layer: the window and the rotary positions.
+
+    `window`: a query sees that many keys, itself among them; None is full attention.
+    """
 
     window: int | None
     rope: RopeConfig
@@ -39,9 +42,10 @@ class LayerConfig:
 class DecoderConfig:
     """A pre-norm decoder with rotary positions, grouped-query attention and a gated MLP.
 
-    Norm weights are canonical: a family that stores w and multiplies by (1 + w) is loaded as 1 + w. Linear weights are
-    [out, in]. `attention_scale` multiplies q·k. `sandwich_norms`: norms after attention and after the MLP, before the
-    residual sum (Gemma). `head_rows` is T, the rows of the logits; `tokenizer` sizes live elsewhere.
+    Norm weights are canonical: a family that stores w and multiplies by (1 + w) is loaded as 1 + w. Linear
+    weights are [out, in]. `attention_scale` multiplies q·k. `sandwich_norms`: norms after attention and after
+    the MLP, before the residual sum (Gemma). `head_rows` is T, the rows of the logits; `tokenizer` sizes live
+    elsewhere.
     """
 
     family: str

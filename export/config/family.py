@@ -25,8 +25,8 @@ ACTIVATIONS: dict[str, Activation] = {
 class Family:
     """One `model_type`: how its config becomes a DecoderConfig, and how its files store norm weights.
 
-    `defaults` are the values of fields that a config may leave out, as in transformers. `norm_offset` is added to every
-    stored norm weight (Gemma stores w and multiplies by 1 + w).
+    `defaults` are the values of fields that a config may leave out, as in transformers. `norm_offset` is
+    added to every stored norm weight (Gemma stores w and multiplies by 1 + w).
     """
 
     model_type: str
@@ -41,7 +41,7 @@ class Family:
         for name in fields.get("architectures") or ():
             if name not in self.architectures:
                 raise UnsupportedError(
-                    f"{fields.where}: architecture '{name}' is not supported for model type '{self.model_type}' "
+                    f"{fields.where}: architecture '{name}' of '{self.model_type}' is not supported "
                     f"(supported: {', '.join(self.architectures)})"
                 )
         for name, supported in FIXED.items():

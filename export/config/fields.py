@@ -11,8 +11,8 @@ from redraft._core.errors import InputFileError, UnsupportedError
 class ConfigFields:
     """The fields of one config, read by name and type.
 
-    Reading marks a field as understood; `finish` refuses what is left, because a field that is unknown here may change the
-    computation. `where` names the config in messages, for example `config.json`.
+    Reading marks a field as understood; `finish` refuses what is left, because a field that is unknown here
+    may change the computation. `where` names the config in messages, for example `config.json`.
     """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
@@ -84,7 +84,7 @@ class ConfigFields:
             listed = ", ".join(f"'{name}' = {_short(self._values[name])}" for name in unknown)
             raise UnsupportedError(
                 f"{self.where}: unknown {'field' if len(unknown) == 1 else 'fields'} {listed}",
-                hint="a field that redraft does not know may change the computation; docs/model-families.md says how to add it",
+                hint="an unknown field may change the computation; docs/model-families.md says how to add it",
             )
 
     def _required(self, name: str, default: Any) -> Any:

@@ -41,7 +41,7 @@ def decoder_from_gguf(metadata: Mapping[str, Any], tensors: GgufTensors, where: 
     builders = {"llama": _llama, "qwen2": _qwen2, "qwen3": _qwen3, "gemma3": _gemma3}
     if architecture not in builders:
         raise UnsupportedError(
-            f"{where}: GGUF architecture '{architecture}' is not supported (supported: {', '.join(builders)})",
+            f"{where}: architecture '{architecture}' is not supported (supported: {', '.join(builders)})",
             hint="docs/model-families.md says how to add a family",
         )
     prefix = f"{architecture}."
@@ -138,12 +138,6 @@ def _rope(fields: ConfigFields, tensors: GgufTensors, theta: float = 10000.0) ->
     kind = fields.get("rope.scaling.type") or ("none" if factor == 1.0 else "linear")
     original = fields.get("rope.scaling.original_context_length")
     attention_factor = fields.optional_number("rope.scaling.attn_factor")
-    for name in (
-        "rope.scaling.yarn_ext_factor",
-        "rope.scaling.yarn_attn_factor",
-        "rope.scaling.yarn_log_multiplier",
-    ):
-        fields.require(name, ())
     fast = fields.number("rope.scaling.yarn_beta_fast", 32.0)
     slow = fields.number("rope.scaling.yarn_beta_slow", 1.0)
     if tensors.rope_freqs is not None:
@@ -168,8 +162,8 @@ def _rope(fields: ConfigFields, tensors: GgufTensors, theta: float = 10000.0) ->
 def _llama3_rope(theta: float, divisors: NDArray[np.float32], where: str) -> RopeConfig:
     """Llama 3's scaling, which a GGUF file stores as the divisors that follow from it, not by its parameters.
 
-    The parameters are those of every published Llama 3.x (bands 1 and 4 of 8192 positions) with the file's factor; a file
-    with other divisors is refused.
+    The parameters are those of every published Llama 3.x (bands 1 and 4 of 8192 positions) with the file's
+    factor; a file with other divisors is refused.
     """
     rope = RopeConfig(
         theta,

@@ -25,8 +25,9 @@ _EXPERTS = (
 def decoder_from_hf(values: Mapping[str, Any], where: str = "config.json") -> tuple[Family, DecoderConfig]:
     """The family and the description.
 
-    UnsupportedError names what is refused: an unknown model type, mixtures of experts, quantised weights, custom modelling
-    code, a field or a value that is not known. InputFileError: a field is missing or malformed.
+    UnsupportedError names what is refused: an unknown model type, mixtures of experts, quantised weights,
+    custom modelling code, a field or a value that is not known. InputFileError: a field is missing or
+    malformed.
     """
     model_type = values.get("model_type")
     if not isinstance(model_type, str):
@@ -63,6 +64,6 @@ def _refuse_quantized(values: Mapping[str, Any], where: str) -> None:
         if settings:
             method = settings.get("quant_method", "unknown") if isinstance(settings, Mapping) else settings
             raise UnsupportedError(
-                f"{where}: '{name}': checkpoints quantised with {str(method).upper()} are not supported as a source",
-                hint="use the 16-bit checkpoint, or a GGUF file; redraft quantises on its own (--precision int4)",
+                f"{where}: '{name}': a checkpoint quantised with {str(method).upper()} is not supported",
+                hint="use the 16-bit checkpoint or a GGUF file; redraft quantises it (--precision int4)",
             )

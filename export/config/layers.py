@@ -12,7 +12,9 @@ from .rope import FULL, LAYER_TYPES, SLIDING
 
 
 def layer_types(fields: ConfigFields, num_layers: int, slides: Callable[[int], bool]) -> list[str]:
-    """The attention type of every layer: `layer_types` where the config has it, else by the family's rule `slides`."""
+    """The attention type of every layer: `layer_types` where the config has it, else by the family's rule
+    `slides`.
+    """
     given = fields.get("layer_types")
     if given is None:
         return [SLIDING if slides(index) else FULL for index in range(num_layers)]
@@ -29,7 +31,9 @@ def layer_types(fields: ConfigFields, num_layers: int, slides: Callable[[int], b
 def layer_configs(
     types: list[str], window: int | None, ropes: dict[str, RopeConfig]
 ) -> tuple[LayerConfig, ...]:
-    """One LayerConfig a layer; `window` (a query sees that many keys, itself among them) goes to the sliding ones."""
+    """One LayerConfig a layer; `window` (a query sees that many keys, itself among them) goes to the sliding
+    ones.
+    """
     if window is None and SLIDING in types:
         raise InputFileError("config: layers of type 'sliding_attention' need 'sliding_window'")
     return tuple(LayerConfig(window if kind == SLIDING else None, ropes[kind]) for kind in types)

@@ -1,4 +1,6 @@
-"""Rotary positions from a Hugging Face config: old `rope_scaling` and new `rope_parameters`, flat or per layer type."""
+"""Rotary positions from a Hugging Face config: old `rope_scaling` and new `rope_parameters`, flat or per
+layer type.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ def ropes_by_layer_type(
 ) -> dict[str, RopeConfig]:
     """Layer type -> its rotary positions.
 
-    `full_theta` is the family's default base. `local_theta`: the default base of sliding layers where a family has one of
-    its own (Gemma 3); a flat scaling then belongs to the full-attention layers alone. UnsupportedError names a rule or a
-    parameter that is not known.
+    `full_theta` is the family's default base. `local_theta`: the default base of sliding layers where a
+    family has one of its own (Gemma 3); a flat scaling then belongs to the full-attention layers alone.
+    UnsupportedError names a rule or a parameter that is not known.
     """
     max_positions = fields.integer("max_position_embeddings")
     scaling, parameters = fields.mapping("rope_scaling"), fields.mapping("rope_parameters")

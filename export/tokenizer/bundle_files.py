@@ -14,12 +14,15 @@ from redraft.rdk.vocabulary.tokenizer_info import ADDED, TokenizerInfo, token_di
 from .token_table import is_placeholder, single_byte_ids, token_table
 
 TURN_ENDERS = (b"<|im_end|>", b"<end_of_turn>", b"<|eot_id|>")
-"""Tokens that end a turn of a chat; they stop a generation wherever the tokenizer has one as a special token."""
+"""Tokens that end a turn of a chat; they stop a generation wherever the tokenizer has one as a special token.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenizerSettings:
-    """What a checkpoint says of its tokenizer outside tokenizer.json. `stop_ids`: what its configs name as end tokens."""
+    """What a checkpoint says of its tokenizer outside tokenizer.json. `stop_ids`: what its configs name as
+    end tokens.
+    """
 
     bos_token: str | None
     eos_token: str | None
@@ -31,7 +34,9 @@ class TokenizerSettings:
 
 
 def write_bundle_files(text: str, settings: TokenizerSettings, folder: Path) -> None:
-    """Write tokenizer.json (`text`), tokenizer_config.json, chat_template.jinja (where there is one) and tokens.json."""
+    """Write tokenizer.json (`text`), tokenizer_config.json, chat_template.jinja (where there is one) and
+    tokens.json.
+    """
     named = ("bos_token", "eos_token", "pad_token", "unk_token")
     config: dict[str, Any] = {
         name: getattr(settings, name) for name in named if getattr(settings, name) is not None

@@ -23,7 +23,8 @@ _ENDS = ("eos_token_id", "eot_token_id")
 def write_gguf_tokenizer(metadata: Mapping[str, Any], where: Path, folder: Path) -> None:
     """Write the bundle's tokenizer files from the metadata of the file `where`.
 
-    Kinds: `gpt2` (byte-level BPE with a known pre-tokenizer) and `llama` (SentencePiece BPE); others are refused by name.
+    Kinds: `gpt2` (byte-level BPE with a known pre-tokenizer) and `llama` (SentencePiece BPE); others are
+    refused by name.
     """
     vocabulary = GgufVocabulary.from_metadata(metadata, where)
     if vocabulary.kind == "gpt2":

@@ -28,7 +28,9 @@ _TEKKEN = (
 
 @dataclass(frozen=True, slots=True)
 class _PreTokenizer:
-    """Splits made one after the other, whether whole words are looked up before merging, and the family's habits."""
+    """Splits made one after the other, whether whole words are looked up before merging, and the family's
+    habits.
+    """
 
     splits: tuple[str, ...]
     ignore_merges: bool = False
@@ -48,8 +50,9 @@ _PRE_TOKENIZERS = {
     "deepseek-r1-qwen": _QWEN2_PRE,
     "tekken": _PreTokenizer((_TEKKEN,), ignore_merges=True, adds_bos=True),
 }
-"""`tokenizer.ggml.pre` -> how text is cut before the merges. A file that names none does not say how its merges were
-learned, so that it is refused and not guessed."""
+"""`tokenizer.ggml.pre` -> how text is cut before the merges. A file that names none does not say how its
+merges were learned, so that it is refused and not guessed.
+"""
 
 
 def byte_level_bpe(vocabulary: GgufVocabulary, where: Path) -> tuple[Tokenizer, bool]:
@@ -61,7 +64,8 @@ def byte_level_bpe(vocabulary: GgufVocabulary, where: Path) -> tuple[Tokenizer, 
 
     if vocabulary.pre not in _PRE_TOKENIZERS:
         raise UnsupportedError(
-            f"{where}: pre-tokenizer '{vocabulary.pre}' is not supported (supported: {', '.join(_PRE_TOKENIZERS)})",
+            f"{where}: pre-tokenizer '{vocabulary.pre}' is not supported "
+            f"(supported: {', '.join(_PRE_TOKENIZERS)})",
             hint="use the Hugging Face folder of this model",
         )
     pre = _PRE_TOKENIZERS[vocabulary.pre]

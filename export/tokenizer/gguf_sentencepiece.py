@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def sentencepiece_bpe(vocabulary: GgufVocabulary) -> Tokenizer:
-    """Spaces are ▁; what has no piece is written in bytes; text starts with a space where the file says so."""
+    """Spaces are ▁; what has no piece is written in bytes; a space comes first where the file says so."""
     from tokenizers import Tokenizer, decoders, models, normalizers
 
     unknown = next((token for token, _ in vocabulary.tokens_of_kinds((UNKNOWN,))), None)

@@ -17,7 +17,9 @@ _PADDING = re.compile(r"\[PAD\d+\]")
 
 @dataclass(frozen=True, slots=True)
 class GgufVocabulary:
-    """Tokens by id with their types; `merges` of byte-level BPE, `scores` of SentencePiece (empty where not stored)."""
+    """Tokens by id with their types; `merges` of byte-level BPE, `scores` of SentencePiece (empty where not
+    stored).
+    """
 
     kind: str  # tokenizer.ggml.model
     pre: str  # tokenizer.ggml.pre

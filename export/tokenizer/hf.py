@@ -15,8 +15,8 @@ from .bundle_files import TokenizerSettings, write_bundle_files
 def write_hf_tokenizer(source: Path, folder: Path) -> None:
     """Write the bundle's tokenizer files from the checkpoint folder `source`.
 
-    tokenizer.json is taken as it is, but for truncation and padding, which would cut prompts unasked. Where there is none,
-    transformers converts what there is (UnavailableError where it cannot).
+    tokenizer.json is taken as it is, but for truncation and padding, which would cut prompts unasked. Where
+    there is none, transformers converts what there is (UnavailableError where it cannot).
     """
     path = source / "tokenizer.json"
     text = _read(path) if path.exists() else _converted(source)
@@ -54,7 +54,9 @@ def _adds_bos(text: str, bos_token: str | None) -> bool:
 
 
 def _stop_ids(source: Path) -> Iterable[int]:
-    """`eos_token_id` of config.json (or its text part) and generation_config.json: an integer or a list of them."""
+    """`eos_token_id` of config.json (or its text part) and generation_config.json: an integer or a list of
+    them.
+    """
     config = _json(source / "config.json")
     for values in (config, config.get("text_config") or {}, _json(source / "generation_config.json")):
         stated = values.get("eos_token_id")
@@ -62,7 +64,9 @@ def _stop_ids(source: Path) -> Iterable[int]:
 
 
 def _chat_template(source: Path, config: Mapping[str, Any]) -> str | None:
-    """chat_template.jinja, else `chat_template` of tokenizer_config.json or chat_template.json (the one named default)."""
+    """chat_template.jinja, else `chat_template` of tokenizer_config.json or chat_template.json (the one named
+    default).
+    """
     path = source / "chat_template.jinja"
     if path.exists():
         return _read(path)
@@ -83,9 +87,9 @@ def _converted(source: Path) -> str:
             hint="pip install transformers sentencepiece protobuf",
         ) from error
     except Exception as error:  # transformers raises many kinds for files that it cannot read
-        reason = str(error).strip().splitlines()
+        reason = (str(error).strip().splitlines() or [repr(error)])[0]
         raise InputFileError(
-            f"{source} has no tokenizer.json, and its tokenizer cannot be converted: {reason[0] if reason else error!r}"
+            f"{source} has no tokenizer.json, and its tokenizer cannot be converted: {reason}"
         ) from error
 
 

@@ -15,7 +15,9 @@ _PLACEHOLDER = re.compile(
 
 
 def byte_alphabet() -> dict[str, int]:
-    """Character -> byte of byte-level BPE: printable Latin-1 stands for itself, the rest for 256 and up (GPT-2)."""
+    """Character -> byte of byte-level BPE: printable Latin-1 stands for itself, the rest for 256 and up
+    (GPT-2).
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     rest = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(rest)}
@@ -24,7 +26,8 @@ def byte_alphabet() -> dict[str, int]:
 def token_table(tokenizer: Mapping[str, Any]) -> dict[int, tuple[bytes, int]]:
     """id -> (the bytes that the token writes, TEXT, ADDED or BYTE).
 
-    `tokenizer` is the content of a tokenizer.json. ▁ is a space, <0xNN> a byte, byte-level characters are their bytes.
+    `tokenizer` is the content of a tokenizer.json. ▁ is a space, <0xNN> a byte, byte-level characters are
+    their bytes.
     """
     spell = _byte_level if is_byte_level(tokenizer) else _sentencepiece
     vocab = tokenizer["model"]["vocab"]

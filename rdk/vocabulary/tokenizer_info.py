@@ -13,16 +13,19 @@ from redraft._core.errors import InputFileError
 
 FILE_NAME = "tokens.json"
 TEXT, ADDED, BYTE = 0, 1, 2
-"""Flags of a token: part of the model's text vocabulary, matched whole beside it (special or added), a fallback byte."""
+"""Flags of a token: part of the model's text vocabulary, matched whole beside it (special or added), a
+fallback byte.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenizerInfo:
     """Facts of a tokenizer, in target ids.
 
-    `size` is one more than the largest id; the logits may have more rows (padding) or fewer. `special_ids`: special, added
-    and chat-template tokens, without the placeholders that no text holds. `byte_ids`: the ids that stand for one byte each,
-    by which any text can be written. `stop_ids` end a generation. `digest`: see `token_digest`.
+    `size` is one more than the largest id; the logits may have more rows (padding) or fewer. `special_ids`:
+    special, added and chat-template tokens, without the placeholders that no text holds. `byte_ids`: the ids
+    that stand for one byte each, by which any text can be written. `stop_ids` end a generation. `digest`: see
+    `token_digest`.
     """
 
     size: int
@@ -61,8 +64,8 @@ class TokenizerInfo:
 def token_digest(tokens: Iterable[tuple[int, bytes, int]]) -> str:
     """Hex SHA-256 over (id, the token's real bytes, flag) of every token, by ascending id.
 
-    Each is written as id and length (int32 little-endian), flag (one byte) and the bytes, so that another file of the same
-    tokenizer gives the same digest however it spells its tokens.
+    Each is written as id and length (int32 little-endian), flag (one byte) and the bytes, so that another
+    file of the same tokenizer gives the same digest however it spells its tokens.
     """
     sha = hashlib.sha256()
     for token_id, value, flag in sorted(tokens):

@@ -1,4 +1,6 @@
-"""Gemma 3, text part: sandwich norms stored as w - 1, norms on q and k, alternating windows, scaled embeddings."""
+"""Gemma 3, text part: sandwich norms stored as w - 1, norms on q and k, alternating windows, scaled
+embeddings.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,11 @@ FULL_THETA, LOCAL_THETA, PATTERN = 1_000_000.0, 10_000.0, 6
 
 
 def describe(fields: ConfigFields) -> DecoderConfig:
-    """Every `sliding_window_pattern`-th layer sees everything, the others a window with rotary positions of their own.
+    """Every `sliding_window_pattern`-th layer sees everything, the others a window with rotary positions of
+    their own.
 
-    The embedding scale is sqrt(E) in float32, as transformers and llama.cpp compute it when they run in float32; a bfloat16
-    run of transformers rounds it to bfloat16.
+    The embedding scale is sqrt(E) in float32, as transformers and llama.cpp compute it when they run in
+    float32; a bfloat16 run of transformers rounds it to bfloat16.
     """
     pattern = fields.integer("sliding_window_pattern", fields.integer("_sliding_window_pattern", PATTERN))
     types = layer_types(fields, fields.integer("num_hidden_layers"), lambda index: (index + 1) % pattern != 0)
@@ -49,17 +52,18 @@ def text_part(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     text = fields.mapping("text_config")
     if text is None:
         raise InputFileError(f"{where}: a 'gemma3' config needs 'text_config'")
+    fields.require("architectures", (["Gemma3ForConditionalGeneration"], []))
     tied = fields.boolean("tie_word_embeddings", True)
     fields.ignore(("vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index"))
     fields.ignore(("image_token_index", "boi_token_id", "eoi_token_id", "image_token_id"))
     fields.ignore((*HARMLESS, *FIXED))
     fields.finish()
-    return {"tie_word_embeddings": tied, **text}
+    return {"tie_word_embeddings": tied, **{key: text[key] for key in text if key != "architectures"}}
 
 
 FAMILY = Family(
     "gemma3_text",
-    ("Gemma3ForCausalLM", "Gemma3TextModel"),
+    ("Gemma3ForCausalLM",),
     describe,
     defaults={
         "vocab_size": 262_208,

@@ -14,7 +14,9 @@ DEFAULTS = {"max_position_embeddings": 32768, "sliding_window": 4096, "max_windo
 
 
 def qwen_layers(fields: ConfigFields) -> tuple[LayerConfig, ...]:
-    """Layers from `max_window_layers` on slide where `use_sliding_window` is set; `layer_types` overrides the rule."""
+    """Layers from `max_window_layers` on slide where `use_sliding_window` is set; `layer_types` overrides the
+    rule.
+    """
     window, first = fields.get("sliding_window"), fields.get("max_window_layers")
     if not fields.boolean("use_sliding_window", False):
         window = None
