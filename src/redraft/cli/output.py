@@ -43,7 +43,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
     right = [bool(rows) and all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
     for line in [list(columns), *cells]:
-        padded = [text.rjust(w) if r else text.ljust(w) for text, w, r in zip(line, widths, right, strict=True)]
+        padded = [
+            text.rjust(w) if r else text.ljust(w) for text, w, r in zip(line, widths, right, strict=True)
+        ]
         print("  ".join(padded).rstrip())
 
 

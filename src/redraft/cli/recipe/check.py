@@ -26,7 +26,9 @@ def _check_drafter(recipe: Recipe) -> None:
     if drafter.kind == "model" and drafter.checkpoint is None:
         raise UsageError("recipe: drafter.kind 'model' needs 'drafter.checkpoint'")
     if drafter.kind == "self" and drafter.checkpoint is not None:
-        raise UsageError("recipe: drafter.kind 'self' takes no 'drafter.checkpoint'", hint="write kind = \"model\"")
+        raise UsageError(
+            "recipe: drafter.kind 'self' takes no 'drafter.checkpoint'", hint='write kind = "model"'
+        )
     if any(layer < 0 for layer in drafter.drop_layers):
         raise UsageError(f"recipe: 'drafter.drop_layers' counts from 0, got {list(drafter.drop_layers)}")
 
@@ -34,7 +36,9 @@ def _check_drafter(recipe: Recipe) -> None:
 def _check_vocabulary(recipe: Recipe) -> None:
     vocabulary = recipe.vocabulary
     if not 0 < vocabulary.keep <= 1:
-        raise UsageError(f"recipe: 'vocabulary.keep' is a fraction above 0 and at most 1, got {vocabulary.keep}")
+        raise UsageError(
+            f"recipe: 'vocabulary.keep' is a fraction above 0 and at most 1, got {vocabulary.keep}"
+        )
     if (vocabulary.source == "generated") != (vocabulary.path is None):
         verb = "takes no" if vocabulary.source == "generated" else "needs"
         raise UsageError(f"recipe: vocabulary.source '{vocabulary.source}' {verb} 'vocabulary.path'")
@@ -67,7 +71,9 @@ def _check_sizes(recipe: Recipe) -> None:
         if value < least:
             raise UsageError(f"recipe: '{name}' is at least {least}, got {value}")
     if recipe.calibration.temperature < 0:
-        raise UsageError(f"recipe: 'calibration.temperature' is at least 0, got {recipe.calibration.temperature}")
+        raise UsageError(
+            f"recipe: 'calibration.temperature' is at least 0, got {recipe.calibration.temperature}"
+        )
     if recipe.runtime.num_speculative_tokens + 1 > recipe.build.max_decode:
         raise UsageError(
             f"recipe: 'build.max_decode' {recipe.build.max_decode} is narrower than a verification of "

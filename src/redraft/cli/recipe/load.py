@@ -47,7 +47,9 @@ def _build(kind: type[Any], table: Mapping[str, Any], where: str, folder: Path) 
     hints = get_type_hints(kind)
     for key in table:
         if key not in hints:
-            raise UsageError(f"recipe: unknown key '{_join(where, key)}'", hint=_nearest(key, list(hints), where))
+            raise UsageError(
+                f"recipe: unknown key '{_join(where, key)}'", hint=_nearest(key, list(hints), where)
+            )
     values: dict[str, Any] = {}
     for item in fields(kind):
         name = _join(where, item.name)
@@ -105,5 +107,5 @@ def _nearest(key: str, known: list[str], where: str) -> str:
 
 def _missing_hint(name: str) -> str:
     if name in ("target", "target.checkpoint"):
-        return "a recipe needs at least [target] checkpoint = \"…\""
+        return 'a recipe needs at least [target] checkpoint = "…"'
     return "add it to the recipe"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 DrafterKind = Literal["self", "model"]
 MapSource = Literal["generated", "corpus", "list", "map"]
-DraftPolicy = Literal["fixed", "disco"]
+DraftPolicy = Literal["fixed", "confidence"]
 
 
 @dataclass(frozen=True, slots=True)

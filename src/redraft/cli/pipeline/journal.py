@@ -26,31 +26,42 @@ class Done:
     facts: dict[str, Any]
 
 
+class StepNeededError(Exception):
+    """A step of a folder that may only be read is not done."""
+
+
 @dataclass(slots=True)
 class Journal:
-    """The finished steps of a folder, kept in `compile.json` inside it, written anew after each step."""
+    """The finished steps of a folder, kept in `compile.json` inside it, written anew after each step.
+
+    `only_read`: a step that is not done raises StepNeededError instead of running, and nothing is printed or written.
+    """
 
     folder: Path
+    only_read: bool = False
     done: dict[str, Done] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
     @staticmethod
-    def open(folder: Path) -> Journal:
+    def open(folder: Path, *, only_read: bool = False) -> Journal:
         """The folder's journal; an unreadable one counts as empty, so that every step runs again."""
         try:
             value = json.loads((folder / JOURNAL).read_text())
             done = {
-                name: Done(item["key"], tuple(item["outputs"]), item["facts"]) for name, item in value["steps"].items()
+                name: Done(item["key"], tuple(item["outputs"]), item["facts"])
+                for name, item in value["steps"].items()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             done = {}
-        return Journal(folder, done)
+        return Journal(folder, only_read, done)
 
     def is_done(self, name: str, key: str) -> bool:
         """Whether the step ran with this key and all it left is still there."""
         record = self.done.get(name)
         return (
-            record is not None and record.key == key and all((self.folder / path).exists() for path in record.outputs)
+            record is not None
+            and record.key == key
+            and all((self.folder / path).exists() for path in record.outputs)
         )
 
     def step(
@@ -63,8 +74,11 @@ class Journal:
         """
         self.used.add(name)
         if self.is_done(name, key):
-            note(f"  = {title} (unchanged)")
+            if not self.only_read:
+                note(f"  = {title} (unchanged)")
             return self.done[name].facts
+        if self.only_read:
+            raise StepNeededError(name)
         note(f"  > {title}")
         self._forget(name, outputs)
         start = time.perf_counter()
@@ -76,6 +90,8 @@ class Journal:
 
     def drop_unused(self) -> None:
         """Remove what steps of an earlier recipe left and no step of this one uses."""
+        if self.only_read:
+            return
         kept = {path for name in self.used for path in self.done[name].outputs}
         for name in [name for name in self.done if name not in self.used]:
             for path in self.done.pop(name).outputs:

@@ -1,0 +1,81 @@
+"""The order of a compilation: from a recipe to a bundle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from redraft._core.errors import InputFileError, RedraftError
+
+from ..output import note
+from ..recipe import Recipe
+from . import calibration_steps, drafter_steps, engine_steps, finish_steps, graph_steps
+from .journal import Journal, StepNeededError
+from .staging import compiling, publish, start_partial
+from .work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a compilation did. `skipped`: backend -> why it was not built for."""
+
+    bundle: Path
+    up_to_date: bool
+    backends: tuple[str, ...]
+    skipped: dict[str, str]
+
+
+def compile_recipe(recipe: Recipe, recipe_text: str, bundle: Path) -> Compiled:
+    """Compile `recipe` into the folder `bundle`, running only the steps whose inputs have changed.
+
+    The bundle appears whole: it grows in a hidden folder beside its place, in which an interrupted compilation is resumed.
+
+    Raises:
+        InputFileError: `bundle` is there and is no bundle.
+        RedraftError: a step failed; finished steps are kept for the next run.
+    """
+    _check_place(bundle)
+    backends, skipped = engine_steps.choose_backends(recipe.build.backends)
+    with compiling(bundle):
+        if _is_up_to_date(recipe, recipe_text, bundle, backends):
+            return Compiled(bundle, True, backends, skipped)
+        partial = start_partial(bundle)
+        run_steps(Work(recipe, Journal.open(partial), backends), recipe_text)
+        publish(partial, bundle)
+    return Compiled(bundle, False, backends, skipped)
+
+
+def run_steps(work: Work, recipe_text: str) -> None:
+    """Every step, in order; those that are done are skipped by the journal."""
+    tokenizer = graph_steps.export_tokenizer(work)
+    target = graph_steps.export_target_graph(work)
+    engines = [engine_steps.build_engine(work, "target", "target", target, name) for name in work.backends]
+    text = calibration_steps.generate_text(work, target)
+    vocab_map = drafter_steps.build_map(work, tokenizer, text)
+    prior = drafter_steps.make_prior(work, target, text, vocab_map)
+    drafter = drafter_steps.export_drafter(work, vocab_map, prior)
+    engines += [engine_steps.build_engine(work, "drafter", "drafter", drafter, name) for name in work.backends]
+    finish_steps.write_bundle(work, recipe_text, tokenizer, target, drafter, engines)
+    finish_steps.verify_bundle(work)
+
+
+def _is_up_to_date(recipe: Recipe, recipe_text: str, bundle: Path, backends: tuple[str, ...]) -> bool:
+    if not (bundle / "manifest.json").is_file():
+        return False
+    try:
+        run_steps(Work(recipe, Journal.open(bundle, only_read=True), backends), recipe_text)
+    except StepNeededError:
+        return False
+    except RedraftError as error:
+        note(f"{bundle} is damaged and is made again: {error.message}")
+        return False
+    return True
+
+
+def _check_place(bundle: Path) -> None:
+    if not bundle.exists():
+        return
+    if not bundle.is_dir() or (any(bundle.iterdir()) and not (bundle / "manifest.json").is_file()):
+        raise InputFileError(
+            f"{bundle} is there and is no bundle", hint="give another --output, or move it away"
+        )
