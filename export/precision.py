@@ -9,6 +9,7 @@ from redraft._core.errors import UsageError
 
 Format = Literal["fp32", "fp16", "bf16", "int8", "int4", "source-exact"]
 FORMATS: tuple[str, ...] = ("fp32", "fp16", "bf16", "int8", "int4", "source-exact")
+COMPUTE: tuple[str, ...] = ("fp32", "fp16", "bf16")
 BLOCK = 32
 """Weights per block of int8 and int4, along the input axis."""
 
@@ -29,21 +30,23 @@ class Precision:
     compute: Literal["fp32", "fp16", "bf16"] = "fp32"
 
     def __post_init__(self) -> None:
-        for part in ("body", "embedding", "head"):
-            if getattr(self, part) not in FORMATS:
+        for part, known in (
+            ("body", FORMATS),
+            ("embedding", FORMATS),
+            ("head", FORMATS),
+            ("compute", COMPUTE),
+        ):
+            if getattr(self, part) not in known:
                 raise UsageError(
-                    f"precision of {part}: expected one of {', '.join(FORMATS)}, got '{getattr(self, part)}'"
+                    f"precision of {part}: expected one of {', '.join(known)}, got '{getattr(self, part)}'"
                 )
 
     @property
     def label(self) -> str:
         """The folder name: one word where all parts agree, else e.g. `int4-embedding_int8-head_int4`."""
         if self.body == self.embedding == self.head:
-            return (
-                self.body
-                if self.body in (self.compute, "fp32") or self.compute == "fp32"
-                else f"{self.body}-{self.compute}"
-            )
+            usual = self.body if self.body in COMPUTE else "fp32"
+            return self.body if self.compute == usual else f"{self.body}-{self.compute}"
         parts = f"{self.body}-embedding_{self.embedding}-head_{self.head}"
         return parts if self.compute == "fp32" else f"{parts}-{self.compute}"
 

@@ -22,7 +22,7 @@ QUANTIZER_VERSION = 1
 """Counted up whenever the same weights would give other integers: it goes into the drafter body's digest."""
 
 _WIDTHS = {4: (1.05, 1.0, 0.96, 0.92, 0.88, 0.84, 0.80, 0.75), 8: (1.0,)}
-_CHUNK = 1 << 20  # weights worked on at a time
+_CHUNK = 1 << 18  # weights worked on at a time
 
 
 @dataclass(frozen=True, slots=True)
