@@ -63,7 +63,7 @@ class LLM:
             context: most tokens of prompt and output together; default 2048, or what the models allow.
             cache_capacity: slots of the key/value cache; default: the context and the widest decoding call.
             num_speculative_tokens: most drafts in a round; 0 decodes plainly.
-            draft_policy: "fixed", or "disco" to stop drafting at an unsure token.
+            draft_policy: "fixed", or "confidence" to stop drafting at an unsure token.
             deterministic: decode at one width, so that plain and speculative greedy texts are equal token
                 for token
                 instead of equal up to near-ties of the target's logits.

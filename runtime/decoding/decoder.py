@@ -20,7 +20,7 @@ from .generation import Generation, GenerationRequest
 if TYPE_CHECKING:
     from redraft.runtime.drafters.base import Drafter
 
-POLICIES = ("fixed", "disco")
+POLICIES = ("fixed", "confidence")
 
 
 class Decoder:
@@ -52,7 +52,7 @@ class Decoder:
             context: tokens of prompt and output together. Default: what the graphs' positions allow.
             capacity: cache slots, at least context + K + 1. Default: exactly that.
             num_speculative_tokens: K, the most drafts in a round; 0 decodes plainly.
-            draft_policy: "fixed" drafts K tokens, "disco" stops early at an unsure one.
+            draft_policy: "fixed" drafts K tokens, "confidence" stops early at an unsure one.
             deterministic: every decoding call of the target is K + 1 tokens wide, plain ones too, so that
                 plain and
                 speculative greedy decoding agree token for token.
@@ -107,7 +107,7 @@ class Decoder:
         self.check_prompt(request.prompt_ids)
         max_drafts = self.max_drafts if speculative else 0
         if policy is None:
-            kind = ConfidenceThreshold if self.draft_policy == "disco" else FixedLength
+            kind = ConfidenceThreshold if self.draft_policy == "confidence" else FixedLength
             policy = kind(max_drafts)
         self._reserve_buffers(request, policy.max_drafts)
         return Generation(self, request, source or RandomSource(), policy)

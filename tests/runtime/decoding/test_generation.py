@@ -316,7 +316,7 @@ def test_a_prompt_that_cannot_be_served_is_refused(prompt: tuple[int, ...], phra
         ({"context": 1}, UsageError, "context must lie between"),
         ({"context": 40, "capacity": 44}, UsageError, "needs a cache of 45 slots, cache_capacity is 44"),
         ({"capacity": 5}, UsageError, "leaves no room"),
-        ({"draft_policy": "guess"}, UsageError, "must be one of fixed, disco"),
+        ({"draft_policy": "guess"}, UsageError, "must be one of fixed, confidence"),
     ],
 )
 def test_options_that_contradict_are_refused(
@@ -345,14 +345,14 @@ def test_the_disco_policy_drafts_less_where_the_drafter_is_unsure() -> None:
     request = GenerationRequest(PROMPT, GREEDY, max_tokens=40)
     plain = decode(decoder_of(target, None), request)
     drafted = {}
-    for policy in ("fixed", "disco"):
+    for policy in ("fixed", "confidence"):
         decoder = decoder_of(target, random_table(2, ROWS, scale=0.2), 4, draft_policy=policy)
         generation = decoder.generation(request)
         while generation.finish_reason is None:
             generation.step()
         assert generation.output_ids == plain
         drafted[policy] = generation.stats.drafted / generation.stats.draft_rounds
-    assert drafted["disco"] < drafted["fixed"]
+    assert drafted["confidence"] < drafted["fixed"]
 
 
 def test_unwritten_slots_are_never_read() -> None:
