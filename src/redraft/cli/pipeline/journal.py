@@ -92,7 +92,7 @@ class Journal:
         """Remove what steps of an earlier recipe left and no step of this one uses."""
         if self.only_read:
             return
-        kept = {path for name in self.used for path in self.done[name].outputs}
+        kept = {path for name in self.used if name in self.done for path in self.done[name].outputs}
         for name in [name for name in self.done if name not in self.used]:
             for path in self.done.pop(name).outputs:
                 if path not in kept:
