@@ -18,7 +18,8 @@ NAME = "token"
 
 
 def accept_probability(p: Law, q: Law, target_id: int) -> float:
-    """min(1, p(x) / q(x)) for a draft x drawn from q. RedraftError where q(x) is 0: x was not drawn from q."""
+    """min(1, p(x) / q(x)) for a draft x drawn from q. RedraftError where q(x) is 0: x was not drawn from q.
+    """
     drafted = q.prob(target_id)
     if drafted <= 0:
         raise RedraftError(f"target id {target_id} was drafted, but its draft law gives it no probability")

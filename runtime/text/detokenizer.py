@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+_INCOMPLETE = "\ufffd"
 _PROMPT_TAIL = 8
 """Prompt tokens that precede the output in the stream, so that its first word keeps its leading space."""
 
@@ -21,10 +22,18 @@ class Detokenizer:
         """`prompt_ids` are the tokens before the first one that is pushed."""
         from tokenizers.decoders import DecodeStream
 
+        size = _PROMPT_TAIL
+        tail = list(prompt_ids[-size:])
+        while size < len(prompt_ids) and not tokenizer.decode(tail, skip_special_tokens):
+            size *= 2  # special tokens only: go back to text
+            tail = list(prompt_ids[-size:])
+        whole = len(tail)  # a prompt of ids may end within a character: its bytes belong to what follows
+        while whole and tokenizer.decode(tail[:whole], skip_special_tokens).endswith(_INCOMPLETE):
+            whole -= 1
         self._tokenizer = tokenizer
-        self._stream = DecodeStream(
-            ids=list(prompt_ids[-_PROMPT_TAIL:]), skip_special_tokens=skip_special_tokens
-        )
+        self._stream = DecodeStream(ids=tail[:whole], skip_special_tokens=skip_special_tokens)
+        for token_id in tail[whole:]:
+            self._stream.step(tokenizer, token_id)
 
     def push(self, token_id: int) -> str:
         """The text that this token completes, possibly empty."""

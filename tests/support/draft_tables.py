@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-
-from redraft.runtime.decoding.warp import NO_PROBABILITY
 from tests.support.enumeration_cells import NUM_ROWS
 from tests.support.fake_engines import LogitsOf, random_table
+
+from redraft.runtime.decoding.warp import NO_PROBABILITY
 
 HOT = (0, 2)
 """The kept target ids."""

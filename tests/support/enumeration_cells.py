@@ -1,13 +1,15 @@
-"""The cells of the exactness test: draft laws over a tiny vocabulary, warps, and how far each cell is enumerated."""
+"""The cells of the exactness test: draft laws over a tiny vocabulary, warps, and how far each cell is
+enumerated.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.support.fake_engines import LogitsOf, random_table
 
 from redraft.runtime.decoding import WarpParams
 from redraft.runtime.decoding.warp import NO_PROBABILITY
-from tests.support.fake_engines import LogitsOf, random_table
 
 NUM_ROWS = 4
 PROMPT = (1, 3)
@@ -26,7 +28,9 @@ WARPS: dict[str, WarpParams] = {
 
 
 def narrowed_table(table: LogitsOf, depth: int) -> LogitsOf:
-    """The same table with two possible tokens from `depth` output tokens on, so that deep trees stay enumerable."""
+    """The same table with two possible tokens from `depth` output tokens on, so that deep trees stay
+    enumerable.
+    """
 
     def logits_of(context: tuple[int, ...]) -> NDArray[np.float32]:
         row = table(context)

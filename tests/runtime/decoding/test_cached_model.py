@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.fake_engines import FakeCache, FakeEngine, random_table
 
 from redraft._core.errors import RedraftError
 from redraft.runtime.decoding import CachedModel
-from tests.support.fake_engines import FakeCache, FakeEngine, random_table
 
 ROWS = 5
 TABLE = random_table(1, ROWS)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from redraft.runtime.decoding import ConfidenceThreshold, FixedLength
 from redraft.runtime.decoding.draft_length import best_threshold
 
-Pairs = st.lists(st.tuples(st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.9]), st.booleans()), min_size=2, max_size=30)
+Pairs = st.lists(
+    st.tuples(st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.9]), st.booleans()), min_size=2, max_size=30
+)
 
 
 def cost(threshold: float, pairs: list[tuple[float, bool]]) -> float:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
-from redraft.runtime.decoding import ConfidenceThreshold, Decoder, GenerationRequest, WarpParams
 from tests.support.draft_tables import DRAFT_TABLES
 from tests.support.enumeration import distance, output_law, plain_law
 from tests.support.enumeration_cells import (
@@ -16,6 +14,8 @@ from tests.support.enumeration_cells import (
     target_table,
 )
 from tests.support.fake_engines import FakeEngine, LogitsOf, random_table
+
+from redraft.runtime.decoding import ConfidenceThreshold, Decoder, GenerationRequest, WarpParams
 
 EXACT = 1e-12
 

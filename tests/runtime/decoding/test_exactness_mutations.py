@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.support.enumeration import distance, output_law, plain_law
+from tests.support.enumeration_cells import NUM_ROWS, PROMPT, target_table
+from tests.support.fake_engines import FakeEngine, random_table
 
 from redraft.runtime.decoding import Decoder, GenerationRequest, Law, WarpParams, acceptance_rule
 from redraft.runtime.decoding.cached_model import CachedModel
 from redraft.runtime.decoding.draft_round import DraftRound
-from tests.support.enumeration import distance, output_law, plain_law
-from tests.support.enumeration_cells import NUM_ROWS, PROMPT, target_table
-from tests.support.fake_engines import FakeEngine, random_table
 
 VISIBLE = 1e-3
 Mutate = Callable[[pytest.MonkeyPatch], None]

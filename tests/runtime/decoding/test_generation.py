@@ -6,11 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from redraft._core.errors import MismatchError, RedraftError, RequestError, UnsupportedError, UsageError
-from redraft._core.random import Purpose
-from redraft.rdk.vocabulary.vocab_map import VocabMap
-from redraft.runtime.decoding import Decoder, DecisionKey, GenerationRequest, Law, RandomSource, WarpParams
 from tests.support.fake_engines import (
     UNWRITTEN,
     FakeCache,
@@ -19,6 +14,11 @@ from tests.support.fake_engines import (
     random_table,
     scripted_table,
 )
+
+from redraft._core.errors import MismatchError, RedraftError, RequestError, UnsupportedError, UsageError
+from redraft._core.random import Purpose
+from redraft.rdk.vocabulary.vocab_map import VocabMap
+from redraft.runtime.decoding import DecisionKey, Decoder, GenerationRequest, Law, RandomSource, WarpParams
 
 ROWS = 7
 PROMPT = (1, 2, 3)
@@ -73,7 +73,9 @@ def test_a_drafter_that_equals_its_target_is_always_accepted(params: WarpParams)
 
 
 class Accepts:
-    """Accepts a given number of drafts in each round, whatever the probabilities; draws the most likely token."""
+    """Accepts a given number of drafts in each round, whatever the probabilities; draws the most likely
+    token.
+    """
 
     def __init__(self, counts: list[int]) -> None:
         self.counts, self.round = counts, -1

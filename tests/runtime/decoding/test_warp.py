@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.enumeration_cells import WARPS
+from tests.support.warp_oracle import warp_oracle
 
 from redraft._core.errors import RedraftError, RequestError
 from redraft.runtime.decoding import Law, WarpParams, warp
-from tests.support.enumeration_cells import WARPS
-from tests.support.warp_oracle import warp_oracle
 
 
 def probabilities(law: Law, size: int) -> np.ndarray:
