@@ -42,7 +42,9 @@ def test_a_converted_model_has_the_description_of_its_source(
     assert config.norm_eps == pytest.approx(expected.norm_eps, rel=1e-6)  # the file holds a float32
 
 
-def test_gemma_takes_its_pattern_and_local_positions(tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
+def test_gemma_takes_its_pattern_and_local_positions(
+    tiny_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
     config = open_checkpoint(str(tiny_gguf(tiny_folder("gemma3_text"), tmp_path / "tiny.gguf"))).config
     assert [layer.window for layer in config.layers] == [6, None, 6]
     assert config.layers[0].rope == RopeConfig(10000.0)

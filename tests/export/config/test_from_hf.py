@@ -64,7 +64,10 @@ def test_a_saved_config_gives_the_tensors_and_layers_of_the_transformers_model(
         ({"quantization_config": {"quant_method": "gptq"}}, "quantised with GPTQ"),
         ({"quantization_config": {"quant_method": "fp8"}}, "quantised with FP8"),
         ({"auto_map": {"AutoModelForCausalLM": "modeling.X"}}, "'auto_map' asks for"),
-        ({"architectures": ["LlamaForSequenceClassification"]}, "architecture 'LlamaForSequenceClassification'"),
+        (
+            {"architectures": ["LlamaForSequenceClassification"]},
+            "architecture 'LlamaForSequenceClassification'",
+        ),
         ({"hidden_act": "relu2"}, "'hidden_act' = 'relu2' is not supported"),
         ({"partial_rotary_factor": 0.5}, "'partial_rotary_factor' = 0.5 is not supported"),
         ({"rope_interleaved": True}, "'rope_interleaved' = True is not supported"),
@@ -129,7 +132,11 @@ def test_old_and_new_rope_layouts_agree(parameters: dict[str, Any]) -> None:
     older = {("type" if key == "rope_type" else key): value for key, value in parameters.items()}
     assert new == old == describe(LLAMA, rope_scaling=older, rope_theta=500000.0)
     rope = new.layers[0].rope
-    assert (rope.theta, rope.scaling, rope.factor) == (500000.0, parameters["rope_type"], parameters["factor"])
+    assert (rope.theta, rope.scaling, rope.factor) == (
+        500000.0,
+        parameters["rope_type"],
+        parameters["factor"],
+    )
 
 
 def test_yarn_takes_its_factor_from_the_lengths_where_it_states_none() -> None:
@@ -190,7 +197,9 @@ def test_gemma_multimodal_config_gives_its_text_part_with_the_defaults_filled_in
 
 
 def test_gemma_soft_caps_and_query_scale_are_read() -> None:
-    config = describe(GEMMA, attn_logit_softcapping=50.0, final_logit_softcapping=30.0, query_pre_attn_scalar=168)
+    config = describe(
+        GEMMA, attn_logit_softcapping=50.0, final_logit_softcapping=30.0, query_pre_attn_scalar=168
+    )
     assert (config.attention_soft_cap, config.logit_soft_cap) == (50.0, 30.0)
     assert config.attention_scale == 168**-0.5
 
