@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from redraft.export.graph_spec import GraphSpec
 
-PASSES_VERSION = 2
+PASSES_VERSION = 4
 """Part of every engine's cache key: raise it whenever a pass writes something else."""
 
 
@@ -23,6 +23,10 @@ def ort_cpu_passes(spec: GraphSpec) -> list[LoweringPass]:
     from .group_query_attention import FuseGroupQueryAttention
     from .inline_functions import InlineFunctions
     from .matmul_nbits import FuseMatMulNBits
+    from .merge_gate_up import MergeGateUp
+    from .pack_qkv import PackQkv
+    from .skip_norm import FuseSkipNorm
+    from .split_shared_table import SplitSharedTable
     from .transposed_weights import FuseTransposedWeights
 
     return [
@@ -31,6 +35,10 @@ def ort_cpu_passes(spec: GraphSpec) -> list[LoweringPass]:
         FuseMatMulNBits(accuracy_level=_accuracy_level(spec)),
         FuseGatherBlockQuantized(),
         FuseTransposedWeights(),
+        PackQkv(),
+        MergeGateUp(),
+        FuseSkipNorm(),
+        SplitSharedTable(),
         DropDeadCode(),
     ]
 

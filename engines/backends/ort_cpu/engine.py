@@ -14,6 +14,7 @@ from redraft.export.graph_spec import GRAPH_FILE, GraphSpec
 from .call_binding import CallBinding
 from .call_checks import check_cache_size, check_shapes, check_values, index_limits
 from .kv_cache import OrtCpuCache
+from .free_memory import release_free_memory
 from .session import open_session, resolve_threads
 
 
@@ -64,6 +65,7 @@ class OrtCpuEngine(Engine):
                 cache.drop_bindings()
             self._caches.clear()
             self._session = None
+        release_free_memory()
 
     def _require_open(self) -> Any:
         session = self._session

@@ -58,4 +58,6 @@ def session_options(threads: int | None) -> Any:
     options.enable_mem_pattern = False
     # The pool of the engine that waits must not spin on the cores of the one that runs.
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    # Blocks of work are handed out one by one: a core that something else uses does not hold up the others.
+    options.add_session_config_entry("session.dynamic_block_base", "4")
     return options
