@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 from redraft._core.atomic import atomic_file
-from redraft._core.errors import InputFileError, UnavailableError
+from redraft._core.errors import InputFileError, RedraftError, UnavailableError
 
 from .gguf_checkpoint import GgufCheckpoint
 from .license import license_files
@@ -68,17 +68,24 @@ def _joined(name: str, distribution: metadata.Distribution, files: list[Path]) -
 
 def _is_whole(target: Path, parts: list[Path], name: str) -> bool:
     try:
-        return target.exists() and target.stat().st_size == sum(part.stat().st_size for part in parts)
+        size = sum(part.stat().st_size for part in parts)
     except OSError as error:
         raise InputFileError(
             f"package '{name}': {error.filename} is missing", hint=f"pip install --force-reinstall {name}"
         ) from error
+    return target.exists() and target.stat().st_size == size
 
 
 def _join(target: Path, parts: list[Path], digest: str, name: str) -> Path:
     from filelock import FileLock
 
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RedraftError(
+            f"could not write the cache {target.parent}: {error.strerror}",
+            hint="set XDG_CACHE_HOME to a folder that can be written",
+        ) from error
     with FileLock(f"{target}.lock"):
         if _is_whole(target, parts, name):
             return target
