@@ -1,7 +1,10 @@
 """DequantizeLinear + Transpose + MatMul -> com.microsoft MatMulNBits.
 
-Packed UINT4 rows [out, in] are byte for byte what MatMulNBits takes, so that the stored tensor is only seen as another type.
-Signed codes (source-exact) become unsigned ones with the default zero point of half the range.
+Packed UINT4 rows [out, in] are byte for byte what MatMulNBits takes: the stored tensor is only seen as another
+type. Signed codes (source-exact) become unsigned ones with the default zero point of half the range.
+
+Activations are quantised to int8 inside the kernel, three to four times as fast as float32 activations for one to
+eight rows. Source-exact weights keep float32 activations: they stand for a file's own arithmetic.
 """
 
 from __future__ import annotations
@@ -27,12 +30,12 @@ _SIGNED = (ir.DataType.INT4, ir.DataType.INT8)
 
 
 class FuseMatMulNBits(LoweringPass):
-    """One MatMulNBits for each linear layer over a blocked weight. `accuracy_level` 0 keeps float32 activations."""
+    """One MatMulNBits for each linear layer over a blocked weight."""
 
     name = "matmul-nbits"
 
-    def __init__(self, accuracy_level: int) -> None:
-        self._accuracy_level = accuracy_level
+    def __init__(self, *, int8_activations: bool = True) -> None:
+        self._int8_activations = int8_activations
 
     def apply(self, model: ir.Model, spec: GraphSpec) -> PassReport:
         """Rewrite every linear layer whose weight is dequantised block by block from constants."""
@@ -42,7 +45,7 @@ class FuseMatMulNBits(LoweringPass):
             blocked = None if linear is None else match_blocked(linear.weight)
             if linear is None or blocked is None:
                 continue
-            reason = _obstacle(blocked)
+            reason = _obstacle(node, blocked)
             if reason is not None:
                 report.refuse(node, reason)
                 continue
@@ -62,8 +65,8 @@ class FuseMatMulNBits(LoweringPass):
         if zero_point is not None:
             inputs.append(add_initializer(model, f"{blocked.codes.name}.nbits_zero", zero_point))
         attributes = {"K": width, "N": out, "bits": bits, "block_size": blocked.block}
-        if self._accuracy_level:
-            attributes["accuracy_level"] = self._accuracy_level
+        if self._int8_activations and not _is_exact(linear.matmul):
+            attributes["accuracy_level"] = INT8_ACTIVATIONS
         fused = ir.node("MatMulNBits", inputs, attributes, domain=MICROSOFT, name=linear.matmul.name)
         replace_node(model, linear.matmul, fused)
 
@@ -123,12 +126,18 @@ def _dtype(value: ir.Value) -> ir.DataType:
     return value.const_value.dtype
 
 
-def _obstacle(blocked: BlockedWeight) -> str | None:
+def _is_exact(matmul: ir.Node) -> bool:
+    return matmul.metadata_props.get("redraft.format") == "source-exact"
+
+
+def _obstacle(matmul: ir.Node, blocked: BlockedWeight) -> str | None:
     dtype = _dtype(blocked.codes)
     if dtype not in _BITS:
         return f"codes are {dtype.name}, MatMulNBits takes 4- and 8-bit integers"
     if dtype in _SIGNED and blocked.zero_point is not None:
         return "signed codes with zero points"
+    if _is_exact(matmul) and _BITS[dtype] == 8:
+        return "source-exact 8-bit weights: MatMulNBits is many times slower with float32 activations"
     block = blocked.block
     if block < 16 or block & (block - 1):
         return f"blocks of {block}, MatMulNBits takes powers of two from 16"

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
     from redraft.export.graph_spec import GraphSpec
 
-PASSES_VERSION = 4
+PASSES_VERSION = 5
 """Part of every engine's cache key: raise it whenever a pass writes something else."""
 
 
-def ort_cpu_passes(spec: GraphSpec) -> list[LoweringPass]:
+def ort_cpu_passes() -> list[LoweringPass]:
     """Canonical graph -> what ONNX Runtime's CPU provider runs fastest."""
+    from .dequantized_weights import DequantizeWeights
     from .drop_dead_code import DropDeadCode
     from .gather_block_quantized import FuseGatherBlockQuantized
     from .group_query_attention import FuseGroupQueryAttention
@@ -32,8 +33,9 @@ def ort_cpu_passes(spec: GraphSpec) -> list[LoweringPass]:
     return [
         InlineFunctions(),
         FuseGroupQueryAttention(),
-        FuseMatMulNBits(accuracy_level=_accuracy_level(spec)),
+        FuseMatMulNBits(),
         FuseGatherBlockQuantized(),
+        DequantizeWeights(),
         FuseTransposedWeights(),
         PackQkv(),
         MergeGateUp(),
@@ -43,10 +45,6 @@ def ort_cpu_passes(spec: GraphSpec) -> list[LoweringPass]:
     ]
 
 
-def _accuracy_level(spec: GraphSpec) -> int:
-    return 4
-
-
 def run_passes(model: ir.Model, spec: GraphSpec, passes: Sequence[LoweringPass]) -> list[PassReport]:
     """Apply the passes in order to `model`, in place."""
     return [one.apply(model, spec) for one in passes]
@@ -54,4 +52,4 @@ def run_passes(model: ir.Model, spec: GraphSpec, passes: Sequence[LoweringPass])
 
 def lower_for_ort_cpu(model: ir.Model, spec: GraphSpec) -> list[PassReport]:
     """Apply `ort_cpu_passes` to `model`, in place."""
-    return run_passes(model, spec, ort_cpu_passes(spec))
+    return run_passes(model, spec, ort_cpu_passes())
