@@ -34,7 +34,7 @@ class MapBuild:
 
 
 def always_kept(tokenizer: TokenizerInfo, rows: int) -> NDArray[np.int64]:
-    """Sorted target ids that no map may prune: special, added, chat-template, stop and byte-fallback tokens."""
+    """Sorted target ids that every map keeps: special, added, chat-template, stop, byte-fallback tokens."""
     ids = {*tokenizer.special_ids, *tokenizer.stop_ids, *tokenizer.byte_ids}
     ids |= {i for i in (tokenizer.bos_id, tokenizer.pad_id) if i is not None}
     return np.array(sorted(i for i in ids if 0 <= i < rows), dtype=np.int64)
@@ -46,9 +46,8 @@ def count_tokens(streams: Iterable[NDArray[np.integer]], rows: int) -> NDArray[n
     for stream in streams:
         ids = np.asarray(stream, dtype=np.int64).ravel()
         if ids.size and (ids.min() < 0 or ids.max() >= rows):
-            raise InputFileError(
-                f"token id {int(ids.max() if ids.max() >= rows else ids.min())} is outside the model's {rows} rows"
-            )
+            outside = int(ids.max() if ids.max() >= rows else ids.min())
+            raise InputFileError(f"token id {outside} is outside the model's {rows} rows")
         counts += np.bincount(ids, minlength=rows)
     return counts
 
@@ -62,8 +61,8 @@ def build_from_scores(
 ) -> MapBuild:
     """The map of the highest scores: counts of tokens, or a mean probability row of the target.
 
-    Exactly one of `keep` (a fraction of T, 0 < keep <= 1) and `size` (D) is given. Tokens of score 0 count as not
-    seen. Ties and the fill go to the lower id, so that the same scores give the same map everywhere.
+    Exactly one of `keep` (a fraction of T, 0 < keep <= 1) and `size` (D) is given. Tokens of score 0 count as
+    not seen. Ties and the fill go to the lower id, so that the same scores give the same map everywhere.
 
     Raises UsageError: keep or size out of range, or too small for the tokens that are always kept.
     """
@@ -73,7 +72,7 @@ def build_from_scores(
     always = always_kept(tokenizer, rows)
     if always.size > wanted:
         raise UsageError(
-            f"a map of {wanted} rows cannot hold the {always.size} special, stop and byte tokens that must stay",
+            f"a map of {wanted} rows cannot hold the {always.size} special and byte tokens that must stay",
             hint=f"keep at least {always.size / rows:.4f} of the vocabulary",
         )
     if not np.isfinite(scores).all() or (scores < 0).any():
@@ -116,9 +115,7 @@ def identity_map(tokenizer: TokenizerInfo, rows: int) -> VocabMap:
 def map_size(rows: int, *, keep: float | None = None, size: int | None = None) -> int:
     """D for a fraction or a number of T rows. UsageError: both, none, or out of range."""
     if (keep is None) == (size is None):
-        raise UsageError(
-            "give either the fraction of the vocabulary to keep or the number of tokens, not both"
-        )
+        raise UsageError("give either the fraction of the vocabulary to keep or the number of tokens")
     if keep is not None:
         if not 0.0 < keep <= 1.0:
             raise UsageError(

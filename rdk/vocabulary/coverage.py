@@ -12,7 +12,7 @@ from .vocab_map import VocabMap
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Tokens of a stream inside a map. `missing` lists (target id, count) of the most frequent ones outside."""
+    """Tokens of a stream inside a map. `missing`: (target id, count) of the most frequent ones outside."""
 
     num_tokens: int
     num_covered: int
@@ -38,4 +38,5 @@ def coverage_of_counts(
 
 def covered_mass(vocab_map: VocabMap, rows: NDArray[np.floating]) -> NDArray[np.float64]:
     """[...] float64: the mass of probability rows [..., T] that lies on kept tokens, the ceiling of TLI."""
-    return rows[..., vocab_map.target_ids].sum(axis=-1, dtype=np.float64)
+    mass: NDArray[np.float64] = rows[..., vocab_map.target_ids].sum(axis=-1, dtype=np.float64)
+    return mass

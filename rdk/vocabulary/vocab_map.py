@@ -17,7 +17,7 @@ class VocabMap:
     """Kept target ids, sorted, unique and absolute; row i of the pruned head is token `target_ids[i]`.
 
     `rows` is T, the target's logit rows. Rows from `num_tokens` on are padding: no token of the tokenizer has
-    such an id, so they are never kept and never get probability. Two maps are the same map if their digests are.
+    such an id, so they are never kept and never get probability. Maps are compared by their digests.
 
     Raises InputFileError where the ids are not int32 [D] with D >= 1, sorted, unique and in [0, num_tokens).
     """
@@ -60,7 +60,7 @@ class VocabMap:
 
     @property
     def is_identity(self) -> bool:
-        """Whether every row is kept, so that draft ids are target ids and redistribution has nothing to move."""
+        """Whether every row is kept: draft ids are target ids, and redistribution has nothing to move."""
         return self.num_hot == self.rows
 
     @property
@@ -79,7 +79,7 @@ class VocabMap:
         """Raise MismatchError unless the map was made for the tokenizer of this digest."""
         if self.tokenizer_digest != digest:
             raise MismatchError(
-                f"the vocabulary map was made for tokenizer {self.tokenizer_digest[:12]}, not for {digest[:12]}",
+                f"the vocabulary map is for tokenizer {self.tokenizer_digest[:12]}, not for {digest[:12]}",
                 hint="build the map again for this model: redraft vocab build",
             )
 
@@ -91,7 +91,7 @@ class VocabMap:
 
     @staticmethod
     def load(path: Path) -> VocabMap:
-        """The map that `save` wrote; every check is made again. InputFileError says what is wrong with a file."""
+        """The map that `save` wrote, every check made again. InputFileError says what is wrong with it."""
         from .vocab_map_file import load_vocab_map
 
         return load_vocab_map(path)

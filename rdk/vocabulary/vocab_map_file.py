@@ -58,7 +58,7 @@ def load_vocab_map(path: Path) -> VocabMap:
         raise InputFileError(f"{path}: {error.message}", hint=error.hint) from error
     if vocab_map.digest != digest:
         raise MismatchError(
-            f"{path}: the ids have digest {vocab_map.digest[:12]}, but the file was written with {digest[:12]}",
+            f"{path}: its ids have digest {vocab_map.digest[:12]}, but it was written with {digest[:12]}",
             hint="the file was changed after it was made; build the map again: redraft vocab build",
         )
     return vocab_map
