@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from redraft.cli.pipeline.journal import JOURNAL, Journal, StepNeededError
 
 
@@ -94,5 +95,5 @@ def test_what_no_step_uses_any_more_is_removed(tmp_path: Path) -> None:
 def test_an_output_that_another_step_shares_is_kept(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path)
     journal.step("a", "k", "a", ["x"], writer(tmp_path, "x", "one", []))
-    journal.step("b", "k", "b", ["x"], lambda: {})
+    journal.step("b", "k", "b", ["x"], dict)
     assert (tmp_path / "x").read_text() == "one"

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.repository import ROOT
+
 from redraft._core.errors import InputFileError, RedraftError, UsageError
 from redraft.cli.recipe import load_recipe, recipe_from_table
-from tests.support.repository import ROOT
 
 MINIMAL: dict[str, Any] = {"target": {"checkpoint": "package:x"}}
 
@@ -68,7 +69,9 @@ def test_a_wrong_recipe_is_refused_in_words(table: dict[str, Any], phrase: str, 
     ("content", "phrase"),
     [(None, "does not exist"), ("[target", "is no TOML"), (b"\xff\xfe", "is no TOML")],
 )
-def test_a_file_that_is_no_recipe_is_refused(content: str | bytes | None, phrase: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_recipe_is_refused(
+    content: str | bytes | None, phrase: str, tmp_path: Path
+) -> None:
     path = tmp_path / "r.toml"
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -89,7 +92,9 @@ def test_relative_paths_are_read_from_the_recipes_folder(tmp_path: Path) -> None
 def test_a_recipe_survives_the_round_trip_through_its_resolved_form(tmp_path: Path) -> None:
     recipe = recipe_from_table({**MINIMAL, "drafter": {"drop_layers": [2, 5]}}, folder=tmp_path)
     table = {
-        key: {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
+        key: {name: item for name, item in value.items() if item is not None}
+        if isinstance(value, dict)
+        else value
         for key, value in recipe.to_json().items()
     }
     assert recipe_from_table(table, folder=tmp_path) == recipe

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from redraft._core.errors import RedraftError
 from redraft.cli.pipeline.journal import JOURNAL
 from redraft.cli.pipeline.staging import compiling, partial_folder, publish, start_partial

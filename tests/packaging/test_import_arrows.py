@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from tests.support.repository import FOLDERS, ROOT, imported_modules, module_files, package_of
 

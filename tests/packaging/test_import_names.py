@@ -15,7 +15,8 @@ HEAVY = ("torch", "onnx", "onnx_ir", "onnxscript", "transformers", "onnxruntime"
 
 def modules_after(statement: str, folder: Path) -> set[str]:
     """Top-level names in sys.modules after a statement in a fresh interpreter."""
-    program = f"import json, sys\n{statement}\nprint(json.dumps(sorted({{n.partition('.')[0] for n in sys.modules}})))"
+    listing = "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    program = f"import json, sys\n{statement}\n{listing}"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=True
     )

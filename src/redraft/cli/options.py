@@ -63,6 +63,6 @@ CheckpointArgument = Annotated[
     str,
     typer.Argument(
         metavar="CHECKPOINT",
-        help="A Hugging Face folder, a hub id (org/name or org/name@revision), a .gguf file, or package:NAME.",
+        help="A Hugging Face folder, a hub id (org/name[@revision]), a .gguf file, or package:NAME.",
     ),
 ]

@@ -18,7 +18,9 @@ _INTERRUPTED = 130
 
 
 class ErrorShowingGroup(TyperGroup):
-    """Turns what redraft raises on purpose into two lines on stderr and an exit code; `--debug` lets it through."""
+    """Turns what redraft raises on purpose into two lines on stderr and an exit code; `--debug` lets it
+    through.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb."""
@@ -55,7 +57,7 @@ app = typer.Typer(
     cls=ErrorShowingGroup,
     name="redraft",
     help="Compile a language model and a pruned drafter, and decode losslessly with both.",
-    epilog="Start with: redraft doctor · redraft compile recipes/smollm2-135m.toml · redraft generate BUNDLE PROMPT",
+    epilog="Start with `redraft doctor`, then `redraft compile RECIPE` and `redraft generate BUNDLE PROMPT`.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

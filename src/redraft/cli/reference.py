@@ -1,4 +1,6 @@
-"""The reference page of the command line, made from the program: `python -m redraft.cli.reference docs/cli.md`."""
+"""The reference page of the command line, made from the program: `python -m redraft.cli.reference
+docs/cli.md`.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ def reference_page() -> str:
     parts = [
         "# Command line",
         "Generated from the program by `make docs`; a test compares this page with it.",
-        "Exit codes: 0 ok, 1 a failed check or an error, 2 wrong usage, 130 interrupted. Results go to stdout, "
-        "messages to stderr. Errors are one sentence and, where something mends it, a line `hint: …`.",
+        "Exit codes: 0 ok, 1 a failed check or an error, 2 wrong usage, 130 interrupted. Results go to "
+        "stdout, messages to stderr. Errors are one sentence and, where something mends it, a line `hint: …`.",
     ]
     for words, text in help_pages(app):
         parts.append(f"## {' '.join(words)}")

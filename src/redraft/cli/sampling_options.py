@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens to write.")]
 Temperature = Annotated[float, typer.Option("--temperature", help="0 is greedy: always the likeliest token.")]
 TopK = Annotated[int, typer.Option("--top-k", help="Draw among the k likeliest tokens; 0 is off.")]
-TopP = Annotated[float, typer.Option("--top-p", help="Draw among the likeliest tokens that hold this mass; 1 is off.")]
+TopP = Annotated[
+    float, typer.Option("--top-p", help="Draw among the likeliest tokens that hold this mass; 1 is off.")
+]
 MinP = Annotated[
-    float, typer.Option("--min-p", help="Drop tokens below this fraction of the likeliest one's probability; 0 is off.")
+    float,
+    typer.Option(
+        "--min-p", help="Drop tokens below this fraction of the likeliest one's probability; 0 is off."
+    ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", help="The same seed gives the same text. [default: a fresh one, reported]")
+    int | None,
+    typer.Option("--seed", help="The same seed gives the same text. [default: a fresh one, reported]"),
 ]
 Deterministic = Annotated[
     bool,
@@ -36,12 +42,15 @@ Deterministic = Annotated[
 NoSpeculation = Annotated[bool, typer.Option("--no-speculation", help="Decode with the target alone.")]
 NumSpeculativeTokens = Annotated[
     int | None,
-    typer.Option("--num-speculative-tokens", "-k", min=0, help="Most drafted tokens a round. [default: the recipe's]"),
+    typer.Option(
+        "--num-speculative-tokens", "-k", min=0, help="Most drafted tokens a round. [default: the recipe's]"
+    ),
 ]
 DraftPolicy = Annotated[
     str | None,
     typer.Option(
-        "--draft-policy", help="`fixed`, or `confidence`: stop drafting after an unsure token. [default: the recipe's]"
+        "--draft-policy",
+        help="`fixed`, or `confidence`: stop drafting after an unsure token. [default: the recipe's]",
     ),
 ]
 Raw = Annotated[

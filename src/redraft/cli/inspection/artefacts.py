@@ -93,7 +93,7 @@ def describe_tokenizer(folder: Path) -> Description:
 
 def describe_recipe(path: Path) -> Description:
     """A recipe with every default filled in."""
-    from ..recipe import load_recipe
+    from redraft.cli.recipe import load_recipe
 
     return Description("recipe", load_recipe(path).to_json())
 

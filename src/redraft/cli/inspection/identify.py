@@ -18,7 +18,10 @@ class Description:
 
 
 def describe(name: str) -> Description:
-    """What `name` (a path, `package:NAME` or a hub id) is. InputFileError where it is nothing that redraft knows."""
+    """What `name` (a path, `package:NAME` or a hub id) is.
+
+    InputFileError where it is nothing that redraft knows.
+    """
     path = Path(name).expanduser()
     if path.is_dir():
         return _folder(path)
@@ -67,5 +70,5 @@ def _file(path: Path) -> Description:
         return artefacts.describe_graph(path.parent)
     raise InputFileError(
         f"{path} is none of redraft's files nor a checkpoint",
-        hint="known are manifest.json, graph.json, model.onnx beside it, .toml recipes, .safetensors maps and priors, .gguf",
+        hint="known are manifest.json, graph.json and its model.onnx, .toml recipes, .safetensors, .gguf",
     )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redraft._core.errors import InputFileError, RedraftError
+from redraft.cli.output import note
+from redraft.cli.recipe import Recipe
 
-from ..output import note
-from ..recipe import Recipe
 from . import calibration_steps, drafter_steps, engine_steps, finish_steps, graph_steps
 from .journal import Journal, StepNeededError
 from .staging import compiling, publish, start_partial
@@ -28,7 +28,8 @@ class Compiled:
 def compile_recipe(recipe: Recipe, recipe_text: str, bundle: Path) -> Compiled:
     """Compile `recipe` into the folder `bundle`, running only the steps whose inputs have changed.
 
-    The bundle appears whole: it grows in a hidden folder beside its place, in which an interrupted compilation is resumed.
+    The bundle appears whole: it grows in a hidden folder beside its place, in which an interrupted
+    compilation is resumed.
 
     Raises:
         InputFileError: `bundle` is there and is no bundle.
@@ -54,7 +55,9 @@ def run_steps(work: Work, recipe_text: str) -> None:
     vocab_map = drafter_steps.build_map(work, tokenizer, text)
     prior = drafter_steps.make_prior(work, target, text, vocab_map)
     drafter = drafter_steps.export_drafter(work, vocab_map, prior)
-    engines += [engine_steps.build_engine(work, "drafter", "drafter", drafter, name) for name in work.backends]
+    engines += [
+        engine_steps.build_engine(work, "drafter", "drafter", drafter, name) for name in work.backends
+    ]
     finish_steps.write_bundle(work, recipe_text, tokenizer, target, drafter, engines)
     finish_steps.verify_bundle(work)
 

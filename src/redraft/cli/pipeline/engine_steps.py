@@ -34,12 +34,16 @@ def choose_backends(names: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, 
 
 
 def calibration_backend(work: Work) -> str:
-    """The backend that the steps themselves decode on: the default one where it works, else the first chosen."""
+    """The backend that the steps decode on: the default one where it works, else the first chosen."""
     return DEFAULT_BACKEND if get_backend(DEFAULT_BACKEND).availability().ok else work.backends[0]
 
 
-def build_engine(work: Work, role: Role, name: str, graph: dict[str, Any], backend_name: str) -> dict[str, Any]:
-    """Build `engines/<backend>/<key>/` of the graph that a step left; facts: what the manifest says of an engine."""
+def build_engine(
+    work: Work, role: Role, name: str, graph: dict[str, Any], backend_name: str
+) -> dict[str, Any]:
+    """Build `engines/<backend>/<key>/` of the graph that a step left; facts: what the manifest says of an
+    engine.
+    """
     backend = get_backend(backend_name)
     key = engine_key(graph["digest"], backend, work.profile)
     folder = f"{ENGINES}/{backend_name}/{key}"
@@ -60,4 +64,6 @@ def build_engine(work: Work, role: Role, name: str, graph: dict[str, Any], backe
         }
 
     title = f"{name} engine for {backend_name}"
-    return work.step(f"{name} engine, {backend_name}", title, inputs=key, layer="engines", outputs=[folder], run=run)
+    return work.step(
+        f"{name} engine, {backend_name}", title, inputs=key, layer="engines", outputs=[folder], run=run
+    )

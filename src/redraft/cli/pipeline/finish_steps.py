@@ -27,7 +27,10 @@ def write_bundle(
     facts: dict[str, dict[str, Any]],
     engines: Sequence[dict[str, Any]],
 ) -> None:
-    """Write `recipe.toml` and `manifest.json`. `facts`: of the steps tokenizer, target, map, prior and drafter."""
+    """Write `recipe.toml` and `manifest.json`.
+
+    `facts`: of the steps tokenizer, target, map, prior and drafter.
+    """
 
     def run() -> dict[str, Any]:
         from redraft.engines.bundle import write_manifest
@@ -38,7 +41,11 @@ def write_bundle(
         write_manifest(work.folder, _manifest(work, facts, engines))
         return {}
 
-    inputs = {"recipe": digest_json([recipe_text, work.recipe.to_json()]), "facts": facts, "engines": list(engines)}
+    inputs = {
+        "recipe": digest_json([recipe_text, work.recipe.to_json()]),
+        "facts": facts,
+        "engines": list(engines),
+    }
     left = [RECIPE_FILE, MANIFEST]
     work.step("manifest", "manifest", inputs=inputs, layer="runtime", outputs=left, run=run)
 
@@ -48,7 +55,9 @@ def _manifest(work: Work, facts: dict[str, dict[str, Any]], engines: Sequence[di
     from redraft.engines.bundle.manifest import ProfileEntry
 
     profile = ProfileEntry(**dataclasses.asdict(work.profile))
-    entries = tuple(EngineEntry(**{**item, "passes": tuple(item["passes"])}, profile=profile) for item in engines)
+    entries = tuple(
+        EngineEntry(**{**item, "passes": tuple(item["passes"])}, profile=profile) for item in engines
+    )
     target, drafter = _part(work, "target", facts["target"]), _part(work, "drafter", facts["drafter"])
     return Manifest(
         redraft_version=__version__,

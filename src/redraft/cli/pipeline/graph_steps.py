@@ -89,7 +89,11 @@ def export_drafter_graph(
 def _facts(work: Work, checkpoint: Checkpoint, folder: str, licences: str) -> dict[str, Any]:
     source = checkpoint.source
     shared = work.is_self_drafter and licences.endswith("drafter")
-    copied = _licence_names(source.license_files, f"{LICENCES}/target") if shared else _copy(work, source.license_files, licences)
+    copied = (
+        _licence_names(source.license_files, f"{LICENCES}/target")
+        if shared
+        else _copy(work, source.license_files, licences)
+    )
     return {
         "folder": folder,
         "digest": graph_digest(work.folder / folder),

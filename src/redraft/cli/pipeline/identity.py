@@ -19,8 +19,8 @@ _SMALL = 1 << 20
 def source_identity(uri: str) -> str:
     """A digest that changes when the checkpoint does, without reading its weights.
 
-    Large files of a folder or a GGUF file count by name, size and time of change, small ones by content; a package by its version and
-    the list of its files; a hub id by the commit that it resolves to.
+    Large files of a folder or a GGUF file count by name, size and time of change, small ones by content; a
+    package by its version and the list of its files; a hub id by the commit that it resolves to.
     """
     if uri.startswith("package:"):
         return digest_json(["package", *_package(uri.removeprefix("package:"))])
@@ -47,7 +47,9 @@ def file_identity(path: Path | None) -> str | None:
 
 @cache
 def code_identity(folders: Sequence[str]) -> str:
-    """Digest of the source files of some of redraft's folders: other code may make something else of the same input."""
+    """Digest of the source files of some of redraft's folders: other code may make something else of the same
+    input.
+    """
     root = Path(redraft.__file__).parent
     parts = [redraft.__version__.encode()]
     for folder in folders:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from redraft._core.atomic import atomic_file
-
-from ..output import note
+from redraft.cli.output import note
 
 JOURNAL = "compile.json"
 
@@ -34,7 +33,8 @@ class StepNeededError(Exception):
 class Journal:
     """The finished steps of a folder, kept in `compile.json` inside it, written anew after each step.
 
-    `only_read`: a step that is not done raises StepNeededError instead of running, and nothing is printed or written.
+    `only_read`: a step that is not done raises StepNeededError instead of running, and nothing is printed or
+    written.
     """
 
     folder: Path
@@ -69,8 +69,8 @@ class Journal:
     ) -> dict[str, Any]:
         """Run a step unless it is done, and return its facts (a JSON object).
 
-        `outputs` are paths relative to the folder. They are removed before the step runs, and the step is recorded only when it
-        returned, so that an interrupted one runs again from its start.
+        `outputs` are paths relative to the folder. They are removed before the step runs, and the step is
+        recorded only when it returned, so that an interrupted one runs again from its start.
         """
         self.used.add(name)
         if self.is_done(name, key):

@@ -40,9 +40,11 @@ def compiling(bundle: Path) -> Iterator[None]:
 
 
 def start_partial(bundle: Path) -> Path:
-    """The growing folder: what an interrupted compilation left, else a copy of the bundle's files by hard links.
+    """The growing folder: what an interrupted compilation left, else a copy of the bundle's files by hard
+    links.
 
-    Every writer of the pipeline replaces files by renaming, so that the bundle's own are never changed through a link.
+    Every writer of the pipeline replaces files by renaming, so that the bundle's own are never changed
+    through a link.
     """
     partial = partial_folder(bundle)
     if (partial / JOURNAL).is_file():
@@ -58,7 +60,7 @@ def start_partial(bundle: Path) -> Path:
 
 
 def publish(partial: Path, bundle: Path) -> None:
-    """Put the finished folder in the bundle's place; the old bundle goes only once the new one stands there."""
+    """Put the finished folder in the bundle's place; the old bundle goes once the new one stands there."""
     old = bundle.parent / f".{bundle.name}.old"
     shutil.rmtree(old, ignore_errors=True)
     try:

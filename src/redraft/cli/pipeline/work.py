@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redraft._core.digest import digest_json
+from redraft.cli.recipe import Recipe
 from redraft.engines.base import Profile
 from redraft.export.precision import Precision
 
-from ..recipe import Recipe
 from .identity import code_identity, source_identity
 from .journal import Journal
 
@@ -51,7 +51,10 @@ class Work:
         """The shapes that every engine is built for."""
         build = self.recipe.build
         return Profile(
-            max_batch=1, max_prefill=build.max_prefill, max_decode=build.max_decode, capacity=self.recipe.capacity
+            max_batch=1,
+            max_prefill=build.max_prefill,
+            max_decode=build.max_decode,
+            capacity=self.recipe.capacity,
         )
 
     @property
@@ -98,7 +101,9 @@ class Work:
         outputs: Sequence[str],
         run: Callable[[], dict[str, Any]],
     ) -> dict[str, Any]:
-        """`Journal.step`, keyed by the inputs (a JSON value) and by the code of `layer` and of all layers below it."""
+        """`Journal.step`, keyed by the inputs (a JSON value) and by the code of `layer` and of all layers
+        below it.
+        """
         layers = LAYERS[: LAYERS.index(layer) + 1]
         key = digest_json({"inputs": inputs, "code": code_identity(layers)})
         return self.journal.step(name, key, title, outputs, run)

@@ -1,4 +1,6 @@
-"""TOML file -> Recipe: unknown keys are refused with the nearest known one, values are checked by type and range."""
+"""TOML file -> Recipe: unknown keys are refused with the nearest known one, values are checked by type and
+range.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from .schema import Recipe
 
 
 def load_recipe(path: Path) -> Recipe:
-    """The recipe in the TOML file `path`. Relative paths in it (checkpoints too) are read from the file's folder.
+    """The recipe in the TOML file `path`.
+
+    Relative paths in it (checkpoints too) are read from the file's folder.
 
     Raises:
         InputFileError: the file is missing or no TOML.

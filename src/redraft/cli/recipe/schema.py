@@ -21,7 +21,10 @@ class TargetRecipe:
 
 @dataclass(frozen=True, slots=True)
 class DrafterRecipe:
-    """The model that proposes. `self`: the target's own weights; `model`: `checkpoint`, with the same tokenizer."""
+    """The model that proposes.
+
+    `self`: the target's own weights; `model`: `checkpoint`, with the same tokenizer.
+    """
 
     kind: DrafterKind = "self"
     checkpoint: str | None = None
@@ -33,8 +36,9 @@ class DrafterRecipe:
 class VocabularyRecipe:
     """Which target ids the drafter's head keeps.
 
-    `generated`: the most frequent in text that the target writes itself; `corpus`: in the text file `path`; `list`: the ids
-    in `path` (one a line, or a JSON list); `map`: the finished map `path`. `keep` is a fraction of the tokenizer's tokens.
+    `generated`: the most frequent in text that the target writes itself; `corpus`: in the text file `path`;
+    `list`: the ids in `path` (one a line, or a JSON list); `map`: the finished map `path`. `keep` is a
+    fraction of the target's rows.
     """
 
     keep: float = 0.1
@@ -44,7 +48,9 @@ class VocabularyRecipe:
 
 @dataclass(frozen=True, slots=True)
 class RdkRecipe:
-    """How the pruned drafter's probability is spread over the whole vocabulary: see `redraft.rdk.prior.KINDS`."""
+    """How the pruned drafter's probability is spread over the whole vocabulary: see
+    `redraft.rdk.prior.KINDS`.
+    """
 
     kind: str = "low-rank"
     rank: int = 32
@@ -54,7 +60,10 @@ class RdkRecipe:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRecipe:
-    """How much text the target writes for the vocabulary and the prior. `prompts`: a text file, one prompt a line."""
+    """How much text the target writes for the vocabulary and the prior.
+
+    `prompts`: a text file, one prompt a line.
+    """
 
     tokens: int = 6000
     tokens_per_prompt: int = 128
@@ -76,7 +85,9 @@ class RuntimeRecipe:
 
 @dataclass(frozen=True, slots=True)
 class BuildRecipe:
-    """The backends to build for (`all`: every one that works here) and the widest calls that the engines take."""
+    """The backends to build for (`all`: every one that works here) and the widest calls that the engines
+    take.
+    """
 
     backends: tuple[str, ...] = ("ort-cpu",)
     max_prefill: int = 512

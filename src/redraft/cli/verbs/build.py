@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from redraft._core.errors import InputFileError, UsageError
-
-from ..options import JsonFlag
-from ..output import note, print_fields, print_json
+from redraft.cli.options import JsonFlag
+from redraft.cli.output import note, print_fields, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -24,14 +23,23 @@ def build(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", help="Folder of the engine of a single graph. A bundle keeps its own engines."),
+        typer.Option(
+            "--output", help="Folder of the engine of a single graph. A bundle keeps its own engines."
+        ),
     ] = None,
     backend: Annotated[
         list[str] | None,
-        typer.Option("--backend", help="Backend to build for, may be given several times; `all`: every one that works here."),
+        typer.Option(
+            "--backend",
+            help="Backend to build for, may be given several times; `all`: every one that works here.",
+        ),
     ] = None,
-    max_prefill: Annotated[int, typer.Option("--max-prefill", min=1, help="Widest prefill call in tokens.")] = 512,
-    max_decode: Annotated[int, typer.Option("--max-decode", min=1, help="Widest decode or verify call.")] = 16,
+    max_prefill: Annotated[
+        int, typer.Option("--max-prefill", min=1, help="Widest prefill call in tokens.")
+    ] = 512,
+    max_decode: Annotated[
+        int, typer.Option("--max-decode", min=1, help="Widest decode or verify call.")
+    ] = 16,
     capacity: Annotated[int, typer.Option("--cache-capacity", min=2, help="Cache slots.")] = 2560,
     json_: JsonFlag = False,
 ) -> None:
@@ -39,9 +47,8 @@ def build(
 
     An engine that is there already, for the same graph, backend, version and shapes, is kept.
     """
+    from redraft.cli.pipeline.engine_steps import choose_backends
     from redraft.engines.base import Profile
-
-    from ..pipeline.engine_steps import choose_backends
 
     profile = Profile(max_batch=1, max_prefill=max_prefill, max_decode=max_decode, capacity=capacity)
     chosen, skipped = choose_backends(tuple(backend or ["ort-cpu"]))
@@ -52,7 +59,9 @@ def build(
     elif (source / "graph.json").is_file():
         built = _build_graph(source, output, chosen, profile)
     else:
-        raise InputFileError(f"{source} is neither a bundle nor the folder of a graph", hint=f"`redraft inspect {source}`")
+        raise InputFileError(
+            f"{source} is neither a bundle nor the folder of a graph", hint=f"`redraft inspect {source}`"
+        )
     if json_:
         print_json({"engines": built, "skipped": skipped})
     else:
@@ -60,7 +69,9 @@ def build(
             print_fields(entry)
 
 
-def _build_bundle(folder: Path, output: Path | None, backends: tuple[str, ...], profile: Any) -> list[dict[str, Any]]:
+def _build_bundle(
+    folder: Path, output: Path | None, backends: tuple[str, ...], profile: Any
+) -> list[dict[str, Any]]:
     from redraft.engines import get_backend
     from redraft.engines.bundle import Bundle, install_engine
 
@@ -73,12 +84,19 @@ def _build_bundle(folder: Path, output: Path | None, backends: tuple[str, ...], 
         for role in roles:
             bundle, entry = install_engine(bundle, role, get_backend(name), profile)  # type: ignore[arg-type]
             built.append(
-                {"role": role, "backend": name, "version": entry.backend_version, "folder": str(folder / entry.folder)}
+                {
+                    "role": role,
+                    "backend": name,
+                    "version": entry.backend_version,
+                    "folder": str(folder / entry.folder),
+                }
             )
     return built
 
 
-def _build_graph(folder: Path, output: Path | None, backends: tuple[str, ...], profile: Any) -> list[dict[str, Any]]:
+def _build_graph(
+    folder: Path, output: Path | None, backends: tuple[str, ...], profile: Any
+) -> list[dict[str, Any]]:
     from redraft.engines import get_backend
     from redraft.engines.cache import build_cached, default_store, engine_key, graph_digest
 
@@ -86,6 +104,8 @@ def _build_graph(folder: Path, output: Path | None, backends: tuple[str, ...], p
     digest = graph_digest(folder)
     built = []
     for name in backends:
-        made = build_cached(get_backend(name), folder, profile, root, engine_key(digest, get_backend(name), profile))
+        made = build_cached(
+            get_backend(name), folder, profile, root, engine_key(digest, get_backend(name), profile)
+        )
         built.append({"backend": name, "version": made.report.backend_version, "folder": str(made.path)})
     return built

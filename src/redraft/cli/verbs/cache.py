@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redraft._core.errors import UsageError
-
-from ..options import JsonFlag
-from ..output import print_json, print_table, size_text
+from redraft.cli.options import JsonFlag
+from redraft.cli.output import print_json, print_table, size_text
 
 if TYPE_CHECKING:
     from redraft.engines.cache import CachedEngine
@@ -37,7 +36,8 @@ def list_engines(json_: JsonFlag = False) -> None:
 @app.command("prune")
 def prune(
     max_size: Annotated[
-        str | None, typer.Option("--max-size", help="Keep at most this much, e.g. 10GB; the longest unused go first.")
+        str | None,
+        typer.Option("--max-size", help="Keep at most this much, e.g. 10GB; the longest unused go first."),
     ] = None,
     unused_days: Annotated[
         float | None, typer.Option("--unused-days", min=0, help="Remove what was not used for so many days.")
@@ -48,7 +48,9 @@ def prune(
     from redraft.engines.cache import default_store
 
     if max_size is None and unused_days is None:
-        raise UsageError("cache prune needs --max-size or --unused-days", hint="`redraft cache clear` removes all")
+        raise UsageError(
+            "cache prune needs --max-size or --unused-days", hint="`redraft cache clear` removes all"
+        )
     limit = None if max_size is None else parse_size(max_size)
     _report(default_store().prune(max_bytes=limit, unused_days=unused_days), json_)
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ..options import JsonFlag, PrintConfigFlag
-from ..output import note, print_json
+from redraft.cli.options import JsonFlag, PrintConfigFlag
+from redraft.cli.output import note, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -21,13 +21,15 @@ def compile_(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A TOML file; recipes/ holds ready ones.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The bundle's folder. [default: bundles/ and the recipe's file name]"),
+        typer.Option(
+            "--output", "-o", help="The bundle's folder. [default: bundles/ and the recipe's file name]"
+        ),
     ] = None,
     backend: Annotated[
         list[str] | None,
         typer.Option(
             "--backend",
-            help="Build for this backend instead of the recipe's; may be given several times; `all`: every one that works here.",
+            help="Build for this backend instead of the recipe's (repeatable); `all`: every one that works.",
         ),
     ] = None,
     print_config: PrintConfigFlag = False,
@@ -37,7 +39,7 @@ def compile_(
 
     Steps whose inputs have not changed are skipped; an interrupted compilation goes on where it stopped.
     """
-    from ..recipe import load_recipe
+    from redraft.cli.recipe import load_recipe
 
     loaded = load_recipe(recipe)
     if backend:
@@ -45,7 +47,7 @@ def compile_(
     if print_config:
         print_json(loaded.to_json())
         return
-    from ..pipeline.compile import compile_recipe
+    from redraft.cli.pipeline.compile import compile_recipe
 
     bundle = output or Path("bundles") / recipe.stem
     note(f"compiling {recipe} into {bundle}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from ..options import JsonFlag
-from ..output import print_fields, print_json, print_table
+from redraft.cli.options import JsonFlag
+from redraft.cli.output import print_fields, print_json, print_table
 
 
 def register(app: typer.Typer) -> None:
@@ -16,9 +16,10 @@ def register(app: typer.Typer) -> None:
 def doctor(json_: JsonFlag = False) -> None:
     """Say what works on this machine, and why the rest does not.
 
-    Lists the backends, the optional parts, packaged models and the machine. Exits with 1 where no backend works.
+    Lists the backends, the optional parts, packaged models and the machine. Exits with 1 where no backend
+    works.
     """
-    from ..machine import describe_machine, optional_parts, packaged_models
+    from redraft.cli.machine import describe_machine, optional_parts, packaged_models
     from redraft.engines import available_backends
 
     backends = available_backends()

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redraft._core.errors import UsageError
-
-from ..options import CheckpointArgument, JsonFlag
-from ..output import note, print_fields, print_json, size_text
+from redraft.cli.options import CheckpointArgument, JsonFlag
+from redraft.cli.output import note, print_fields, print_json, size_text
 
 if TYPE_CHECKING:
     from redraft.export.checkpoint.base import Checkpoint
@@ -25,19 +24,22 @@ def register(app: typer.Typer) -> None:
 
 def export(
     checkpoint: CheckpointArgument,
-    output: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the graph goes; replaced as a whole.")],
+    output: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where the graph goes; replaced as a whole.")
+    ],
     precision: Annotated[
         str,
         typer.Option(
             "--precision",
-            help="fp32, fp16, bf16, int8, int4 or source-exact; or by part: body=int4,embedding=int8,head=int4.",
+            help="fp32, fp16, bf16, int8, int4, source-exact; or by part: body=int4,embedding=int8,head=int4.",
         ),
     ] = "fp32",
     vocab_map: Annotated[
         Path | None, typer.Option("--map", help="Export a drafter whose head keeps the ids of this map.")
     ] = None,
     prior: Annotated[
-        Path | None, typer.Option("--prior", help="RDK prior of the drafter. [default: kind tli, which needs none]")
+        Path | None,
+        typer.Option("--prior", help="RDK prior of the drafter. [default: kind tli, which needs none]"),
     ] = None,
     variant: Annotated[
         str, typer.Option("--variant", help="Of a drafter: redistributed (RDK in the graph) or factored.")
@@ -64,7 +66,9 @@ def export(
 
         spec = export_target(source, output, parsed, outputs=outputs)
     else:
-        spec = _export_drafter(source, output, parsed, vocab_map, prior, variant, _layers(drop_layers), outputs)
+        spec = _export_drafter(
+            source, output, parsed, vocab_map, prior, variant, _layers(drop_layers), outputs
+        )
     note(f"wrote {output}")
     facts = _facts(spec, output)
     if json_:
@@ -104,7 +108,9 @@ def _export_drafter(
     )
 
 
-def _check_drafter_options(vocab_map: Path | None, prior: Path | None, variant: str, drop_layers: str) -> None:
+def _check_drafter_options(
+    vocab_map: Path | None, prior: Path | None, variant: str, drop_layers: str
+) -> None:
     if variant not in ("redistributed", "factored"):
         raise UsageError(f"--variant: expected redistributed or factored, got '{variant}'")
     if vocab_map is None and (prior is not None or drop_layers or variant != "redistributed"):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redraft._core.errors import RequestError
-
-from .. import sampling_options as sampling
-from ..options import (
+from redraft.cli import sampling_options as sampling
+from redraft.cli.options import (
     BackendName,
     BundleArgument,
     CacheCapacity,
@@ -21,7 +20,7 @@ from ..options import (
     SpeculativeConfig,
     Threads,
 )
-from ..output import note, print_json
+from redraft.cli.output import note, print_json
 
 if TYPE_CHECKING:
     from redraft.runtime import LLM, RequestOutput, SamplingParams
@@ -35,7 +34,9 @@ def register(app: typer.Typer) -> None:
 def generate(
     bundle: BundleArgument,
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt; `-` reads it from stdin.")],
-    system: Annotated[str | None, typer.Option("--system", help="A system message before the prompt.")] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="A system message before the prompt.")
+    ] = None,
     raw: sampling.Raw = False,
     max_tokens: sampling.MaxTokens = 256,
     temperature: sampling.Temperature = 0.0,
@@ -43,11 +44,16 @@ def generate(
     top_p: sampling.TopP = 1.0,
     min_p: sampling.MinP = 0.0,
     seed: sampling.Seed = None,
-    stop: Annotated[list[str] | None, typer.Option("--stop", help="End the text here; may be given several times.")] = None,
-    stop_token_ids: Annotated[
-        list[int] | None, typer.Option("--stop-token-id", help="End at this token; may be given several times.")
+    stop: Annotated[
+        list[str] | None, typer.Option("--stop", help="End the text here; may be given several times.")
     ] = None,
-    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after the model's own end token.")] = False,
+    stop_token_ids: Annotated[
+        list[int] | None,
+        typer.Option("--stop-token-id", help="End at this token; may be given several times."),
+    ] = None,
+    ignore_eos: Annotated[
+        bool, typer.Option("--ignore-eos", help="Go on after the model's own end token.")
+    ] = False,
     num_speculative_tokens: sampling.NumSpeculativeTokens = None,
     draft_policy: sampling.DraftPolicy = None,
     speculative_config: SpeculativeConfig = None,
@@ -63,8 +69,8 @@ def generate(
 ) -> None:
     """Write text with a bundle, on stdout as it comes.
 
-    The prompt goes through the model's chat template where it has one. With --json: text, token ids, finish reason, usage and
-    acceptance statistics.
+    The prompt goes through the model's chat template where it has one. With --json: text, token ids, finish
+    reason, usage and acceptance statistics.
     """
     from redraft.runtime import LLM, SamplingParams
 
@@ -133,10 +139,11 @@ def _document(output: RequestOutput) -> dict[str, Any]:
 
 
 def _note_stats(output: RequestOutput) -> None:
-    stats = output.stats
+    stats, tokens = output.stats, output.usage.completion_tokens
     seconds = sum(value for name, value in stats.seconds.items() if name != "prefill")
     note(
-        f"{output.usage.completion_tokens} tokens, {output.usage.completion_tokens / max(seconds, 1e-9):.1f} tokens/s after "
-        f"the prompt; acceptance rate {stats.acceptance_rate:.3f}, mean acceptance length {stats.mean_acceptance_length:.2f}, "
+        f"{tokens} tokens, {tokens / max(seconds, 1e-9):.1f} tokens/s after the prompt; "
+        f"acceptance rate {stats.acceptance_rate:.3f}, "
+        f"mean acceptance length {stats.mean_acceptance_length:.2f}, "
         f"outside the drafter's vocabulary: {stats.oov_proposed} proposed, {stats.oov_accepted} accepted"
     )

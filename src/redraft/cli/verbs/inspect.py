@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..options import JsonFlag
-from ..output import print_fields, print_json
+from redraft.cli.options import JsonFlag
+from redraft.cli.output import print_fields, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -20,14 +20,14 @@ def inspect(
         str,
         typer.Argument(
             metavar="PATH",
-            help="A bundle, manifest, graph, engine, tokenizer, recipe, map, prior, or any checkpoint: folder, .gguf, "
-            "package:NAME, hub id.",
+            help="A bundle, manifest, graph, engine, tokenizer, recipe, map, prior, or any checkpoint: "
+            "folder, .gguf, package:NAME, hub id.",
         ),
     ],
     json_: JsonFlag = False,
 ) -> None:
     """Say what a file or folder is, and what is in it."""
-    from ..inspection import describe
+    from redraft.cli.inspection import describe
 
     found = describe(path)
     if json_:

@@ -1,0 +1,9 @@
+"""`redraft verify`."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
