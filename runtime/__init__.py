@@ -1,5 +1,6 @@
-"""Runtime: decoding losslessly on engines, and the Python API. Names are resolved on first use, to keep
-imports light.
+"""Runtime: decoding losslessly on engines, and the Python API.
+
+Names are resolved on first use, to keep imports light.
 """
 
 from __future__ import annotations

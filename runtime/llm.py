@@ -158,8 +158,9 @@ class LLM:
     def stream(
         self, prompt: Prompt, params: SamplingParams | None = None, *, speculative: bool = True
     ) -> TextStream:
-        """An iterator of `TextDelta`; closing it cancels the request. The last delta carries the whole
-        output.
+        """An iterator of `TextDelta`; closing it cancels the request.
+
+        The last delta carries the whole output.
         """
         text, ids = self._encoded(prompt)
         self.decoder.check_prompt(ids)

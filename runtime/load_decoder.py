@@ -6,7 +6,7 @@ from redraft._core.errors import UsageError
 from redraft.engines.base import Engine, LoadOptions
 from redraft.engines.bundle import Bundle, load_engine
 from redraft.engines.registry import DEFAULT_BACKEND
-from redraft.rdk.vocabulary import VocabMap
+from redraft.rdk.vocabulary.vocab_map import VocabMap
 
 from .decoding import Decoder
 from .options import LLMOptions
@@ -21,9 +21,7 @@ def load_decoder(
     num_tokens: int,
     deterministic: bool,
 ) -> Decoder:
-    """A decoder over the bundle's engines for `backend`; what was loaded is closed again when a later step
-    fails.
-    """
+    """A decoder over the bundle's engines for `backend`; nothing stays loaded when a step fails."""
     backend = backend or DEFAULT_BACKEND
     entry = next((entry for entry in bundle.engines("target") if entry.backend == backend), None)
     if entry is not None and options.num_speculative_tokens + 1 > entry.profile.max_decode:

@@ -1,6 +1,4 @@
-"""LLMOptions: how a bundle is loaded, from the caller, the `speculative_config` and the bundle's own
-recipe.
-"""
+"""LLMOptions: how a bundle is loaded, from the caller, `speculative_config` and the bundle's recipe."""
 
 from __future__ import annotations
 

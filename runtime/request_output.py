@@ -42,8 +42,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class CompletionOutput:
-    """One completion. `token_ids` hold the stop token, `text` does not; `stop_reason` is the stop string or
-    id.
+    """One completion.
+
+    `token_ids` hold the stop token, `text` does not; `stop_reason` is the stop string or id.
     """
 
     index: int

@@ -12,9 +12,7 @@ from .text import StopStrings, TextTokenizer
 
 
 class TextGeneration:
-    """Drives a `Generation` and turns its rounds into text; a stop string ends it without another engine
-    call.
-    """
+    """Drives a `Generation` and turns its rounds into text; after a stop string no engine runs."""
 
     def __init__(
         self,

@@ -12,9 +12,10 @@ from .text_generation import TextGeneration
 
 
 class TextStream:
-    """Yields a delta whenever text became certain. The request begins with the first `next` and ends with
-    the last delta, or with `close`, which stops it after the round that runs; leaving a `with` block or
-    dropping the stream closes it.
+    """Yields a delta whenever text became certain.
+
+    The request begins with the first `next` and ends with the last delta, or with `close`, which stops it
+    after the round that runs; leaving a `with` block or dropping the stream closes it.
     """
 
     def __init__(self, begin: Callable[[], TextGeneration], use: SingleUse) -> None:

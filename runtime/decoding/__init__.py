@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .cached_model import CachedModel
+from .compare_runs import Divergence, compare_runs
 from .decision_source import DecisionKey, DecisionSource, RandomSource
 from .decoder import Decoder
 from .draft_length import ConfidenceThreshold, DraftLengthPolicy, FixedLength
@@ -18,6 +19,7 @@ __all__ = [
     "DecisionSource",
     "Decoder",
     "DecodingStats",
+    "Divergence",
     "DraftLengthPolicy",
     "FixedLength",
     "Generation",
@@ -25,5 +27,6 @@ __all__ = [
     "Law",
     "RandomSource",
     "WarpParams",
+    "compare_runs",
     "warp",
 ]

@@ -1,5 +1,4 @@
-"""The token rule on laws: accept a draft with min(1, p/q), else draw from the normalised positive part of p
-- q.
+"""The token rule: accept a draft with min(1, p/q), else draw from the normalised positive part of p - q.
 
 Leviathan et al. 2023 (arXiv 2211.17192), Chen et al. 2023 (arXiv 2302.01318). The emitted token has law p
 for every q that the draft was really drawn from.
@@ -18,8 +17,7 @@ NAME = "token"
 
 
 def accept_probability(p: Law, q: Law, target_id: int) -> float:
-    """min(1, p(x) / q(x)) for a draft x drawn from q. RedraftError where q(x) is 0: x was not drawn from q.
-    """
+    """min(1, p(x) / q(x)) for a draft x drawn from q. RedraftError where q(x) is 0: it was not."""
     drafted = q.prob(target_id)
     if drafted <= 0:
         raise RedraftError(f"target id {target_id} was drafted, but its draft law gives it no probability")
@@ -27,8 +25,7 @@ def accept_probability(p: Law, q: Law, target_id: int) -> float:
 
 
 def residual(p: Law, q: Law) -> Law:
-    """The law of the token that replaces a rejected draft: max(p - q, 0), normalised over p's support, in
-    float64.
+    """The law of the token that replaces a rejected draft: max(p - q, 0), normalised, in float64.
 
     All of q is subtracted, not only the draft's share. Where rounding leaves nothing (p equals q), p itself.
     """

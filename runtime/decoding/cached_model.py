@@ -22,9 +22,7 @@ class CachedModel:
     def __init__(
         self, engine: Engine, *, capacity: int, context: int, batch: int = 1, prefill_chunk: int = 512
     ) -> None:
-        """Allocate a cache of `batch` rows and `capacity` slots; tokens may stand at positions below
-        `context`.
-        """
+        """Allocate `batch` rows of `capacity` slots; tokens may stand at positions below `context`."""
         variant = engine.spec.variant
         if variant not in _LOGITS:
             raise UnsupportedError(
@@ -47,10 +45,9 @@ class CachedModel:
         logit_rows: NDArray[np.int64],  # [B, R]
         num_new: NDArray[np.int64] | int | None = None,  # [B]
     ) -> NDArray[np.float32]:
-        """Logits [B, R, T] float32 of these rows of one call; lengths grow by `num_new` (default S, the
-        rest is padding).
+        """Logits [B, R, T] float32 of these rows; lengths grow by `num_new`, S by default.
 
-        A view: valid until the next call of the same shape. RedraftError where the call passes context or
+        Tokens past `num_new` are padding. A view: valid until the next call of the same shape. RedraftError where the call passes context or
         capacity.
         """
         width = token_ids.shape[1]
@@ -74,8 +71,7 @@ class CachedModel:
     def extend(
         self, token_ids: Sequence[int], *, num_logits: int = 1, width: int | None = None
     ) -> NDArray[np.float32]:
-        """Logits [num_logits, T] of the last tokens of a row of new ones (batch 1); a long row goes in
-        chunks.
+        """Logits [num_logits, T] of the last of these new tokens (batch 1); a long row goes in chunks.
 
         `width` pads the last call to that many tokens *and* rows of logits, so that its arithmetic does not
         depend on how many tokens count.
@@ -87,11 +83,12 @@ class CachedModel:
         count = rest.shape[1]
         if width is None or width <= count:
             rows = np.arange(count - num_logits, count)[None]
-            return self.forward(rest, rows)[0]
+            logits: NDArray[np.float32] = self.forward(rest, rows)[0]
+            return logits
         padded = np.zeros((1, width), np.int64)
         padded[0, :count] = rest
-        rows = self.forward(padded, np.arange(width)[None], count)[0]
-        return rows[count - num_logits : count]
+        logits = self.forward(padded, np.arange(width)[None], count)[0, count - num_logits : count]
+        return logits
 
     def prefill(self, token_ids: Sequence[int]) -> None:
         """Write a row of tokens (batch 1) into the cache, in chunks."""
@@ -100,13 +97,11 @@ class CachedModel:
 
     def rollback(self, length: int | NDArray[np.int64]) -> None:
         """Keep the first `length` tokens (of each row)."""
-        assert np.all(np.less_equal(length, self.lengths)), "a rollback cannot lengthen the cache"
-        self.lengths = np.broadcast_to(np.asarray(length, np.int64), self.lengths.shape).copy()
+        assert (self.lengths >= length).all(), "a rollback cannot lengthen the cache"
+        self.lengths = np.full_like(self.lengths, length)
 
     def _feed_chunks(self, token_ids: Sequence[int], keep: int) -> int:
-        """Feed whole chunks while more than a chunk is left (with `keep` 0: everything); the number of
-        tokens fed.
-        """
+        """Feed chunks while more than one is left (with `keep` 0: everything); the number of tokens fed."""
         fed, total = 0, len(token_ids)
         while total - fed > (max(self.prefill_chunk, keep) if keep else 0):
             stop = min(fed + self.prefill_chunk, total - keep)

@@ -121,9 +121,7 @@ class Decoder:
             yield generation.step()
 
     def check_prompt(self, prompt_ids: Sequence[int]) -> None:
-        """RequestError where a prompt is empty, leaves no room in the context or holds an id without a
-        token.
-        """
+        """RequestError where a prompt is empty, leaves no room or holds an id without a token."""
         if len(prompt_ids) == 0:
             raise RequestError("the prompt is empty: it holds no token", param="prompt")
         if len(prompt_ids) >= self.context:

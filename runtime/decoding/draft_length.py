@@ -25,9 +25,7 @@ class DraftLengthPolicy(Protocol):
         ...
 
     def update(self, confidences: Sequence[float], num_accepted: int) -> None:
-        """Learn from a verified round: the first `num_accepted` drafts were accepted, the next one (if any)
-        was not.
-        """
+        """Learn from a round: the first `num_accepted` drafts were accepted, the next was not."""
         ...
 
 
@@ -48,8 +46,7 @@ class FixedLength:
 
 
 class ConfidenceThreshold:
-    """Stop after a token whose confidence is below a threshold, which follows the request's own
-    verifications.
+    """Stop after a token whose confidence is below a threshold that follows the request's verifications.
 
     The threshold minimises false positive rate + 3 x false negative rate over the recent (confidence,
     accepted) pairs, once there are `min_samples` of both outcomes together (DISCO, arXiv 2405.04304, in the
@@ -70,9 +67,7 @@ class ConfidenceThreshold:
         return confidence < self.threshold
 
     def update(self, confidences: Sequence[float], num_accepted: int) -> None:
-        """Record the verified drafts (those after the first rejection were never judged) and move the
-        threshold.
-        """
+        """Record the judged drafts (up to the first rejection) and move the threshold."""
         judged = min(len(confidences), num_accepted + 1)
         self._pairs.extend((confidences[i], i < num_accepted) for i in range(judged))
         if len(self._pairs) >= self._min_samples:
@@ -84,8 +79,7 @@ class ConfidenceThreshold:
 def best_threshold(
     scores: np.ndarray[tuple[int], np.dtype[np.float64]], accepted: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> float:
-    """The score that minimises FPR + 3 (1 - TPR) when everything at or above it is called acceptable; ties:
-    the highest.
+    """The score that minimises FPR + 3 (1 - TPR) over (score, accepted) pairs [n]; ties: the highest.
 
     Both arrays are [n]; both outcomes must occur.
     """

@@ -31,8 +31,9 @@ class DraftRound:
         num_tokens: int,
         buffers: NDArray[np.float32],
     ) -> None:
-        """`position`: tokens emitted before the round. `buffers` [K, T] float32 hold dense laws until the
-        next round.
+        """`position`: tokens emitted before the round.
+
+        `buffers` [K, T] float32 hold dense laws until the next round.
         """
         self.token_ids: list[int] = []
         self.laws: list[Law] = []

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What to decode. `stop_ids` end the text (and are emitted); `max_tokens` None: as far as the context
-    goes.
+    """What to decode.
+
+    `stop_ids` end the text (and are emitted); `max_tokens` None: as far as the context goes.
     """
 
     prompt_ids: tuple[int, ...]
@@ -131,8 +132,9 @@ class Generation:
         return rows
 
     def _accept(self, draft: DraftRound, rows: NDArray[np.float32]) -> tuple[int, int]:
-        """How many drafts are accepted, and the token that follows them. Target laws are computed only as
-        far as needed.
+        """How many drafts are accepted, and the token that follows them.
+
+        Target laws are computed only as far as needed.
         """
         position, source = self.num_emitted, self._source
         for offset, (token, q) in enumerate(zip(draft.token_ids, draft.laws, strict=True)):
@@ -155,9 +157,7 @@ class Generation:
         return law
 
     def _emit(self, token_ids: list[int]) -> list[int]:
-        """Append a round's tokens up to the first stop id, and move the length counters back to what
-        counts.
-        """
+        """Append a round's tokens up to the first stop id, and move the length counters back."""
         for index, token in enumerate(token_ids):
             if token in self._request.stop_ids:
                 token_ids = token_ids[: index + 1]

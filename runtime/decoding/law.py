@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from redraft._core.errors import RedraftError
 
 _BLOCK = 512
+_ONE = np.ones(1)
 
 
 class Law:
@@ -19,11 +20,12 @@ class Law:
     buffer: it is valid until its owner warps into that buffer again.
     """
 
-    __slots__ = ("_bounds", "ids", "total", "weights")
+    __slots__ = ("_bounds", "certain_id", "ids", "total", "weights")
 
     ids: NDArray[np.int64] | None  # [n] ascending target ids of a sparse law; None: weight i is target id i
     weights: NDArray[np.float32] | NDArray[np.float64]  # [n], >= 0, not normalised
     total: float
+    certain_id: int | None  # the only id of a law with one entry
     _bounds: NDArray[np.float64]  # running totals: of blocks for a dense law, of the weights for a sparse one
 
     def __init__(
@@ -31,6 +33,7 @@ class Law:
     ) -> None:
         """The law with these weights. RedraftError unless their total is positive and finite."""
         self.ids, self.weights = ids, weights
+        self.certain_id = int(ids[0]) if ids is not None and ids.size == 1 else None
         if ids is None:
             self._bounds = np.cumsum(_block_totals(weights))
         else:
@@ -42,15 +45,15 @@ class Law:
     @staticmethod
     def one_hot(target_id: int) -> Law:
         """All probability on one target id."""
-        return Law(np.ones(1), np.array([target_id], np.int64))
-
-    @property
-    def certain_id(self) -> int | None:
-        """The only id of a law with one entry, else None."""
-        return int(self.ids[0]) if self.ids is not None and self.ids.size == 1 else None
+        law = object.__new__(Law)
+        law.ids, law.weights, law._bounds, law.total = np.array([target_id], np.int64), _ONE, _ONE, 1.0
+        law.certain_id = target_id
+        return law
 
     def prob(self, target_id: int) -> float:
         """Probability of one target id; 0 outside the support."""
+        if self.certain_id is not None:
+            return float(target_id == self.certain_id)
         if self.ids is None:
             return float(self.weights[target_id]) / self.total if target_id < self.weights.size else 0.0
         slot = int(np.searchsorted(self.ids, target_id))
@@ -76,6 +79,8 @@ class Law:
 
     def mass(self, target_ids: NDArray[np.int64], is_member: NDArray[np.bool_]) -> float:
         """Probability of a set of ids, given both as ids [n] (ascending) and as a mask [T] of membership."""
+        if self.certain_id is not None:
+            return float(is_member[self.certain_id])
         if self.ids is None:
             inside = target_ids[: np.searchsorted(target_ids, self.weights.size)]
             return float(np.sum(self.weights.take(inside), dtype=np.float64)) / self.total
@@ -107,9 +112,7 @@ def _block_totals(weights: NDArray[np.float32] | NDArray[np.float64]) -> NDArray
 def _first_above(
     running: NDArray[np.float64], goal: float, weights: NDArray[np.float32] | NDArray[np.float64]
 ) -> int:
-    """First slot whose running total exceeds `goal`; where rounding leaves none, the last slot of positive
-    weight.
-    """
+    """First slot whose running total exceeds `goal`; else the last slot of positive weight."""
     slot = int(np.searchsorted(running, goal, side="right"))
     if slot < running.size and weights[slot] > 0:
         return slot

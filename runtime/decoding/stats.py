@@ -49,9 +49,7 @@ class DecodingStats:
 
     @property
     def mean_target_mass_outside(self) -> float:
-        """Mean target probability outside the drafter's vocabulary map, over the positions that were looked
-        at.
-        """
+        """Mean target probability outside the drafter's map, over the positions that were looked at."""
         return self.target_mass_outside / self.target_positions if self.target_positions else 0.0
 
     @property

@@ -118,9 +118,7 @@ def warp(
 def _exponentials(
     row: NDArray[np.float32], top: np.float32, temperature: float, out: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """exp((row - top) / temperature) in float32, in `out`; the top's is exactly 1, the sentinel's exactly
-    0.
-    """
+    """exp((row - top) / temperature) in float32, in `out`: exactly 1 at the top, 0 at the sentinel."""
     with np.errstate(over="ignore", under="ignore"):
         np.subtract(row, top, out=out)
         if temperature != 1:

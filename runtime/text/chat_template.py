@@ -78,9 +78,7 @@ def _compiled(source: str) -> Template:
 
 
 def _generation_block() -> Any:
-    """The `{% generation %}` block that marks assistant text for training: its body is rendered as it
-    stands.
-    """
+    """The `{% generation %}` block, which marks text for training: its body is rendered as it stands."""
     from jinja2 import nodes
     from jinja2.ext import Extension
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redraft._core.errors import InputFileError
-from redraft.rdk.vocabulary import TokenizerInfo
+from redraft.rdk.vocabulary.tokenizer_info import TokenizerInfo
 
 from .chat_template import Message, render_chat
 from .detokenizer import Detokenizer
@@ -20,8 +20,9 @@ _SPECIAL_NAMES = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token
 
 
 class TextTokenizer:
-    """A tokenizer with its chat template. Encoding never adds special tokens but the one BOS that the model
-    wants.
+    """A tokenizer with its chat template.
+
+    Encoding never adds special tokens but the one BOS that the model wants.
     """
 
     def __init__(
@@ -59,16 +60,18 @@ class TextTokenizer:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Target ids of a prompt, after BOS where the model wants it. Special tokens in the text are
-        recognised.
+        """Target ids of a prompt, after BOS where the model wants it.
+
+        Special tokens in the text are recognised.
         """
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         bos = self.info.bos_id
         return [bos, *ids] if self.info.add_bos and bos is not None else ids
 
     def encode_chat(self, messages: Sequence[Message], **variables: Any) -> list[int]:
-        """Target ids of a conversation; `variables` go to the template. Its text holds BOS where it wants
-        one.
+        """Target ids of a conversation; `variables` go to the template.
+
+        Its text holds BOS where it wants one.
         """
         ids: list[int] = self._tokenizer.encode(
             self.render_chat(messages, **variables), add_special_tokens=False

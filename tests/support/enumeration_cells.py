@@ -1,6 +1,4 @@
-"""The cells of the exactness test: draft laws over a tiny vocabulary, warps, and how far each cell is
-enumerated.
-"""
+"""The cells of the exactness test: warps over a tiny vocabulary, and how far each is enumerated."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ WARPS: dict[str, WarpParams] = {
 
 
 def narrowed_table(table: LogitsOf, depth: int) -> LogitsOf:
-    """The same table with two possible tokens from `depth` output tokens on, so that deep trees stay
-    enumerable.
-    """
+    """The table with two possible tokens from `depth` output tokens on: deep trees stay enumerable."""
 
     def logits_of(context: tuple[int, ...]) -> NDArray[np.float32]:
         row = table(context)

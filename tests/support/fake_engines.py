@@ -1,6 +1,4 @@
-"""Engines whose logits are a function of what their cache holds, so that a wrong length or position changes
-the law.
-"""
+"""Engines whose logits depend on what their cache holds, so that a wrong length changes the law."""
 
 from __future__ import annotations
 
@@ -101,9 +99,7 @@ def random_table(seed: int, num_rows: int, *, scale: float = 1.5) -> LogitsOf:
 
 
 def scripted_table(tokens: Sequence[int], num_rows: int, prompt_len: int, *, otherwise: int = 0) -> LogitsOf:
-    """A model that writes `tokens` after a prompt of `prompt_len` tokens, whatever came before, then
-    `otherwise`.
-    """
+    """A model that writes `tokens` after a prompt of `prompt_len` tokens, then `otherwise`."""
 
     def logits_of(context: tuple[int, ...]) -> NDArray[np.float32]:
         index = len(context) - prompt_len

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.tiny_tokenizer import CHAT_TEMPLATE, SIZE, write_tiny_tokenizer
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from redraft.rdk.vocabulary import TokenizerInfo
+from redraft.rdk.vocabulary.tokenizer_info import TokenizerInfo
 from redraft.runtime.text import TextTokenizer
 
 
@@ -39,9 +39,7 @@ def byte_level_tokenizer(folder: Path, **options: object) -> TextTokenizer:
 
 
 def sentencepiece_tokenizer() -> Tokenizer:
-    """Words with a leading ▁, 256 byte-fallback tokens, and a decoder that strips the first space of a
-    text.
-    """
+    """Words with a leading ▁, byte-fallback tokens, and a decoder that strips a text's first space."""
     words = ["<s>", "<pad>", "</s>", "▁", "▁Hello", "▁world", "▁a", "b", "c", "d", "é", "ld"]
     vocab = {word: index for index, word in enumerate([*words, *(f"<0x{byte:02X}>" for byte in range(256))])}
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[], byte_fallback=True, unk_token=None))

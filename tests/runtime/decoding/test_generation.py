@@ -73,9 +73,7 @@ def test_a_drafter_that_equals_its_target_is_always_accepted(params: WarpParams)
 
 
 class Accepts:
-    """Accepts a given number of drafts in each round, whatever the probabilities; draws the most likely
-    token.
-    """
+    """Accepts a given number of drafts in each round; draws the most likely token."""
 
     def __init__(self, counts: list[int]) -> None:
         self.counts, self.round = counts, -1

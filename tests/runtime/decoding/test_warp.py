@@ -52,7 +52,7 @@ def test_top_k_breaks_ties_by_the_lowest_id() -> None:
 
 def test_top_p_is_taken_of_the_law_that_top_k_left() -> None:
     logits = np.log(np.array([0.4, 0.3, 0.2, 0.1], np.float32))
-    # of {.4, .3} renormalised the first alone has .571; of the whole row it would take two tokens to reach .55
+    # of {.4, .3} renormalised the first alone has .571; of the whole row it takes two tokens to reach .55
     assert warp(logits, WarpParams(top_k=2, top_p=0.55)).support()[0].tolist() == [0]
     assert warp(logits, WarpParams(top_p=0.55)).support()[0].tolist() == [0, 1]
 

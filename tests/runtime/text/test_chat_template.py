@@ -18,7 +18,10 @@ def render(template: str | None, messages: Any = USER, **options: Any) -> str:
 
 
 def test_messages_special_tokens_and_the_generation_prompt_are_given() -> None:
-    template = "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m['content'] }}{% endfor %}{% if add_generation_prompt %}>{% endif %}"
+    template = (
+        "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m['content'] }}{% endfor %}"
+        "{% if add_generation_prompt %}>{% endif %}"
+    )
     assert render(template) == "<s>[user]Hi <b>>"
     assert render(template, add_generation_prompt=False) == "<s>[user]Hi <b>"
 
@@ -41,7 +44,10 @@ def test_tojson_neither_escapes_html_nor_unicode() -> None:
 
 
 def test_loop_controls_and_the_generation_block_work() -> None:
-    template = "{% for i in range(5) %}{% if i == 2 %}{% break %}{% endif %}{% generation %}{{ i }}{% endgeneration %}{% endfor %}"
+    template = (
+        "{% for i in range(5) %}{% if i == 2 %}{% break %}{% endif %}"
+        "{% generation %}{{ i }}{% endgeneration %}{% endfor %}"
+    )
     assert render(template) == "01"
 
 
