@@ -1,7 +1,7 @@
 """Microseconds that the decoding loop itself takes in a round, with engines that do nothing.
 
-The logits are fixed rows, spread like a language model's; the drafter's are a noisy copy of the target's, so that
-some drafts are accepted and some are not. Prints one JSON document.
+The logits are fixed rows, spread like a language model's; the drafter's are a noisy copy of the target's, so
+that some drafts are accepted and some are not. Prints one JSON document.
 
     python benchmarks/runtime_overhead.py [--rounds 60] [--drafts 4]
 """

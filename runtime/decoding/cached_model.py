@@ -47,8 +47,8 @@ class CachedModel:
     ) -> NDArray[np.float32]:
         """Logits [B, R, T] float32 of these rows; lengths grow by `num_new`, S by default.
 
-        Tokens past `num_new` are padding. A view: valid until the next call of the same shape. RedraftError where the call passes context or
-        capacity.
+        Tokens past `num_new` are padding. A view: valid until the next call of the same shape.
+        RedraftError where the call passes context or capacity.
         """
         width = token_ids.shape[1]
         grown = self.lengths + (width if num_new is None else num_new)
