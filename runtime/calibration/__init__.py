@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from .calibration_text import CalibrationText, TextSequence
-from .collect_statistics import CalibrationStatistics, collect_statistics
 from .generate_text import generate_text
 from .prompts import CalibrationPrompt, built_in_prompts, read_prompts
 from .teacher_forcing import RowChunk, teacher_forced
 
 __all__ = [
     "CalibrationPrompt",
-    "CalibrationStatistics",
     "CalibrationText",
     "RowChunk",
     "TextSequence",
     "built_in_prompts",
-    "collect_statistics",
     "generate_text",
     "read_prompts",
     "teacher_forced",
