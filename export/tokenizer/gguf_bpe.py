@@ -72,7 +72,11 @@ def byte_level_bpe(vocabulary: GgufVocabulary, where: Path) -> tuple[Tokenizer, 
     merges = [tuple(merge.split(" ")) for merge in vocabulary.merges]
     if not merges or any(len(merge) != 2 for merge in merges):
         raise InputFileError(f"{where}: the tokenizer's merges are missing or malformed")
-    model: Any = models.BPE(vocab=vocabulary.ids(), merges=merges, ignore_merges=pre.ignore_merges)  # type: ignore[arg-type]
+    merge_pairs: Any = merges  # the library's stub asks for a list of pairs
+    try:
+        model: Any = models.BPE(vocab=vocabulary.ids(), merges=merge_pairs, ignore_merges=pre.ignore_merges)
+    except Exception as error:  # the library raises bare Exception
+        raise InputFileError(f"{where}: the tokenizer's merges do not fit its tokens: {error}") from error
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.NFC() if pre.nfc else None
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

@@ -42,8 +42,11 @@ class GgufVocabulary:
         scores = own.get("scores") or []
         if len(types) != len(tokens) or len(scores) not in (0, len(tokens)):
             raise InputFileError(f"{where}: the tokenizer's lists differ in length")
+        kind = str(own.get("model", ""))
+        if kind == "llama" and not scores:
+            raise InputFileError(f"{where}: the tokenizer holds no scores")
         return GgufVocabulary(
-            kind=str(own.get("model", "")),
+            kind=kind,
             pre=str(own.get("pre", "default")),
             tokens=tokens,
             types=types,

@@ -1,4 +1,6 @@
-"""Tiny GGUF files: a Hugging Face folder written as llama.cpp's converter would, by the gguf package's writer."""
+"""Tiny GGUF files: a Hugging Face folder written as llama.cpp's converter would, by the gguf package's
+writer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from tests.support.tiny_tokenizer import CHAT_TEMPLATE, MERGES, SPECIAL_TOKENS, tiny_vocabulary
 
 _ARCHITECTURES = {
@@ -43,7 +44,8 @@ _TOP = {
 def tiny_gguf(folder: Path, path: Path, **options: Any) -> Path:
     """Write the checkpoint in `folder` to `path`.
 
-    Options: `quantize` (stored matrix type by tensor name), `extra` (further metadata), `tensors` (further tensors).
+    Options: `quantize` (stored matrix type by tensor name), `extra` (further metadata), `tensors` (further
+    tensors).
     """
     from safetensors.numpy import load_file
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.tiny_gguf import tiny_gguf
 
 from redraft._core.errors import InputFileError, RedraftError, UnsupportedError
 from redraft.export.checkpoint import BlockQuantized, open_checkpoint
 from redraft.export.checkpoint.gguf_blocks import block_quantized
 from redraft.export.checkpoint.gguf_file import GgufFile
-from tests.support.tiny_gguf import tiny_gguf
 
 VARIANTS = ("llama", "llama-tied", "llama-biased", "mistral", "qwen2", "qwen3", "gemma3_text")
 BLOCK_TYPES = ("Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q6_K", "Q8_0")
@@ -148,7 +148,7 @@ def test_metadata_is_read_as_the_gguf_package_reads_it(
 def test_every_truncation_is_one_clear_sentence(tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
     content = tiny_gguf(tiny_folder("llama"), tmp_path / "tiny.gguf").read_bytes()
     cut = tmp_path / "cut.gguf"
-    for length in [*range(0, 40), *range(40, len(content) - 1, 6151), len(content) - 33]:
+    for length in [*range(40), *range(40, len(content) - 1, 6151), len(content) - 33]:
         cut.write_bytes(content[:length])
         with pytest.raises(InputFileError) as caught:
             open_checkpoint(str(cut))

