@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from redraft._core.atomic import atomic_file
 from redraft._core.errors import InputFileError
@@ -53,7 +54,8 @@ class TokenizerInfo:
             raise InputFileError(
                 f"{path}: expected the fields {', '.join(sorted(names))}", hint="compile the bundle again"
             )
-        return TokenizerInfo(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return TokenizerInfo(**settings)
 
     def write(self, folder: Path) -> None:
         """To `folder`/tokens.json, whole or not at all."""
