@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SEQLENS_K, TOTAL, QUERY_SEQLENS = "seqlens_k", "total_sequence_length", "query_seqlens"
 _BHSD = [0, 2, 1, 3]
+_HEAD_MULTIPLE = 16
 
 
 @dataclass(slots=True)
@@ -64,6 +65,9 @@ class FuseGroupQueryAttention(LoweringPass):
 
 
 def _match(node: ir.Node, spec: GraphSpec) -> _Match | str:
+    """The attention's parts, or the reason why it stays."""
+    if spec.sizes["Hd"] % _HEAD_MULTIPLE:
+        return f"head size {spec.sizes['Hd']} is not a multiple of {_HEAD_MULTIPLE}"
     query, key, value = node.inputs[:3]
     key_scatter, value_scatter = producer(key, "TensorScatter"), producer(value, "TensorScatter")
     if key_scatter is None or value_scatter is None:

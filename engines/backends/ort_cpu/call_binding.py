@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.engines.base import Call, Outputs
+from redraft._core.errors import RedraftError
 from redraft.export.graph_spec import GraphSpec
 
 from .attention_bias import write_bias
@@ -61,7 +62,12 @@ class CallBinding:
             inputs[TOTAL_SEQUENCE_LENGTH][...] = inputs[SEQLENS_K].max() + 1
         for name in self._biases:
             write_bias(inputs[name], name, call.write_pos, self._spec)
-        self._session.run_with_iobinding(self._binding, None)
+        try:
+            self._session.run_with_iobinding(self._binding, None)
+        except Exception as error:  # onnxruntime raises its own classes, straight below Exception
+            raise RedraftError(
+                f"engine '{self._spec.role}': ONNX Runtime failed: {' '.join(str(error).split())}"
+            ) from error
         return self.outputs
 
 
