@@ -33,7 +33,15 @@ class FirstOrder(Redistribution):
     """
 
     kind = "first-order"
-    constant_names = ("hot_ids", "empty_row", "log_keep", "epsilon", "factor_hot", "factor_columns", "uniform")
+    constant_names = (
+        "hot_ids",
+        "empty_row",
+        "log_keep",
+        "epsilon",
+        "factor_hot",
+        "factor_columns",
+        "uniform",
+    )
 
     def draft_logits(
         self,

@@ -36,9 +36,7 @@ def rdk_node_inputs(prior: RdkPrior, vocab_map: VocabMap) -> dict[str, NDArray[n
     return {name: np.require(constants[name], requirements="C") for name in kind.constant_names}
 
 
-def rdk_function(
-    kind: str, *, identity: bool = False, soft_cap: float | None = None
-) -> onnx_ir.Function:
+def rdk_function(kind: str, *, identity: bool = False, soft_cap: float | None = None) -> onnx_ir.Function:
     """The function of `kind`: (hot_logits, [prior_state], *constants) -> draft_logits [B, R, T] float32.
 
     The constants are those of `rdk_node_inputs`. identity says that the map keeps every row; the node then
