@@ -19,7 +19,17 @@ What a lowering pass finds:
   `attention_bias` (and `attention_bias_local` for sliding layers) alone.
 """
 
+from .drafter_body import drafter_body_digest, head_rows
+from .export_drafter import DrafterVariant, export_drafter
 from .export_target import export_target
 from .graph_folder import IR_VERSION, OPSET
 
-__all__ = ["IR_VERSION", "OPSET", "export_target"]
+__all__ = [
+    "IR_VERSION",
+    "OPSET",
+    "DrafterVariant",
+    "drafter_body_digest",
+    "export_drafter",
+    "export_target",
+    "head_rows",
+]

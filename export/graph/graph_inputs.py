@@ -16,7 +16,7 @@ CACHE_AXES = ("B", "G", "N", "Hd")
 
 
 def input_specs(config: DecoderConfig, precision: Precision, layers: Sequence[int]) -> tuple[TensorSpec, ...]:
-    """Inputs of a graph that keeps `layers`, in graph order; `attention_bias_local` only where one of them slides.
+    """Inputs of a graph that keeps `layers`, in order; `attention_bias_local` only where one of them slides.
 
     UnsupportedError where windows differ.
     """

@@ -32,7 +32,7 @@ class GraphRunner:
     def run(
         self, ids: NDArray[Any], write_pos: NDArray[Any] | list[int], rows: NDArray[Any] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """One call: ids [B, S] at slots write_pos[b] + s; `rows` [B, R], default all. Gives the other outputs."""
+        """All outputs but the cache for ids [B, S] at slots write_pos[b] + s; `rows` [B, R], default all."""
         batch, width = ids.shape
         start = np.asarray(write_pos, dtype=np.int64)
         slots = start[:, None] + np.arange(width)

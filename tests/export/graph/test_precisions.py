@@ -9,15 +9,15 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
+from tests.support.array_checkpoint import ArrayCheckpoint, tiny_config
+from tests.support.graph_runner import GraphRunner
+from tests.support.tolerances import assert_close
 
 from redraft._core.errors import UnsupportedError
 from redraft.export import Precision, export_target
 from redraft.export.checkpoint.base import BlockQuantized
 from redraft.export.graph_spec import GRAPH_FILE
 from redraft.export.quantize import quantize_matrix
-from tests.support.array_checkpoint import ArrayCheckpoint, tiny_config
-from tests.support.graph_runner import GraphRunner
-from tests.support.tolerances import assert_close
 
 IDS = np.random.default_rng(2).integers(0, 80, (1, 12))
 
@@ -36,9 +36,10 @@ def _dequantized(checkpoint: ArrayCheckpoint, bits: int, dtype: Any = np.float32
     return ArrayCheckpoint(checkpoint.config, arrays)
 
 
-def _quantized_file(checkpoint: ArrayCheckpoint, bits: int, block: int, *, symmetric: bool) ->
-ArrayCheckpoint:
-    """The checkpoint as a block-quantised file would hold it; one matrix and all vectors stay in floating point."""
+def _quantized_file(
+    checkpoint: ArrayCheckpoint, bits: int, block: int, *, symmetric: bool
+) -> ArrayCheckpoint:
+    """The checkpoint as a block-quantised file holds it; one matrix and all vectors stay floating."""
     stored, arrays = {}, dict(checkpoint.arrays)
     for name, array in checkpoint.arrays.items():
         if array.ndim != 2 or name == "layers.1.up.weight":
@@ -88,25 +89,31 @@ def test_source_exact_is_refused_for_a_source_that_is_not_quantised(tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("precision", ["fp16", "body=int4,embedding=int8,head=fp16,compute=fp16"])
-def test_half_precision_agrees_with_wide_arithmetic_on_the_same_weights(precision: str, tmp_path: Path) ->
-None:
+def test_half_precision_agrees_with_wide_arithmetic_on_the_same_weights(tmp_path: Path) -> None:
     checkpoint = ArrayCheckpoint.random(tiny_config())
-    actual = _logits(checkpoint, tmp_path / "half", precision)
-    wide = precision.replace("fp16", "fp32") if "=" in precision else "fp32"
-    assert_close(actual, _logits(checkpoint, tmp_path / "wide", wide), "float16" if "=" not in precision
-    else "bfloat16")
+    actual = _logits(checkpoint, tmp_path / "half", "fp16")
+    assert_close(actual, _logits(checkpoint, tmp_path / "wide", "fp32"), "float16")
+
+
+def test_parts_of_a_half_precision_graph_have_their_own_formats(tmp_path: Path) -> None:
+    checkpoint = ArrayCheckpoint.random(tiny_config())
+    actual = _logits(checkpoint, tmp_path / "mixed", "body=int4,embedding=int8,head=fp32,compute=fp16")
+    body, table = _dequantized(checkpoint, 4, np.float16), _dequantized(checkpoint, 8, np.float16)
+    body.arrays["embed.weight"] = table.arrays["embed.weight"]
+    body.arrays["head.weight"] = checkpoint.arrays["head.weight"]
+    assert_close(actual, _logits(body, tmp_path / "wide", "fp32"), "float16")
 
 
 @pytest.mark.parametrize("compute", ["fp16", "bf16"])
 def test_norms_softmax_residual_and_logits_are_float32_in_narrow_graphs(compute: str, tmp_path: Path) -> None:
     config = tiny_config(qk_norm=True, sandwich_norms=True, logit_soft_cap=30.0)
-    spec = export_target(ArrayCheckpoint.random(config), tmp_path / "g", Precision.parse(compute),
-    outputs=("hidden",)) model = onnx.shape_inference.infer_shapes(_model(tmp_path / "g"), check_type=True,
-    strict_mode=True) kinds = {value.name: value.type.tensor_type.elem_type for value in
-    model.graph.value_info} kinds |= {value.name: value.type.tensor_type.elem_type for value in
-    model.graph.output} narrow = onnx.TensorProto.FLOAT16 if compute == "fp16" else
-    onnx.TensorProto.BFLOAT16 for node in model.graph.node:
+    checkpoint = ArrayCheckpoint.random(config)
+    spec = export_target(checkpoint, tmp_path / "g", Precision.parse(compute), outputs=("hidden",))
+    model = onnx.shape_inference.infer_shapes(_model(tmp_path / "g"), check_type=True, strict_mode=True)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in model.graph.value_info}
+    kinds |= {value.name: value.type.tensor_type.elem_type for value in model.graph.output}
+    narrow = onnx.TensorProto.FLOAT16 if compute == "fp16" else onnx.TensorProto.BFLOAT16
+    for node in model.graph.node:
         attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         if node.op_type in ("RMSNormalization", "RotaryEmbedding", "Tanh") or node.name.endswith(
             ("/after_attention", "/after_mlp")
@@ -127,8 +134,9 @@ def test_norms_softmax_residual_and_logits_are_float32_in_narrow_graphs(compute:
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16", "int8", "int4"])
 def test_declared_types_are_those_that_onnx_infers(precision: str, tmp_path: Path) -> None:
     export_target(ArrayCheckpoint.random(tiny_config()), tmp_path / "g", Precision.parse(precision))
-    onnx.shape_inference.infer_shapes(_model(tmp_path / "g"), check_type=True, strict_mode=True,
-    data_prop=True)
+    onnx.shape_inference.infer_shapes(
+        _model(tmp_path / "g"), check_type=True, strict_mode=True, data_prop=True
+    )
 
 
 def test_tied_head_shares_the_embeddings_tensor_only_where_formats_agree(tmp_path: Path) -> None:

@@ -101,5 +101,5 @@ def test_width_that_is_no_multiple_of_the_block_is_refused_by_name() -> None:
 def test_weight_that_is_not_finite_is_refused_by_name() -> None:
     w = _matrix()
     w[3, 3] = np.nan
-    with pytest.raises(UnsupportedError, match="'layers.1.q' holds a value that is not finite"):
+    with pytest.raises(UnsupportedError, match=r"'layers\.1\.q' holds a value that is not finite"):
         quantize_matrix("layers.1.q", w, 4)
