@@ -26,6 +26,7 @@ def reference_forward(
     *,
     dtype: type[np.floating[Any]] = np.float32,
     rows: NDArray[np.int64] | None = None,
+    head_rows: NDArray[np.int64] | None = None,
 ) -> tuple[Array, Array]:
     """Logits and the head's input for one sequence.
 
@@ -34,9 +35,10 @@ def reference_forward(
         target_ids: [S].
         dtype: of the arithmetic, float32 or float64.
         rows: positions whose logits are wanted; all S by default.
+        head_rows: target ids whose logits are wanted, in this order; all T by default.
 
     Returns:
-        logits [R, T] and hidden [R, E], both `dtype`.
+        logits [R, T or len(head_rows)] and hidden [R, E], both `dtype`.
     """
     config = checkpoint.config
     positions = np.arange(len(target_ids), dtype=np.int64)
@@ -45,8 +47,9 @@ def reference_forward(
         x = _Layer(checkpoint, index, dtype).forward(x, layer, positions)
     chosen = positions if rows is None else rows
     hidden = _rms_norm(x[chosen], checkpoint.load("final_norm.weight").astype(dtype), config.norm_eps)
-    head = checkpoint.load("embed.weight" if config.tied_head else "head.weight").astype(dtype)
-    logits = hidden @ head.T
+    tensor = "embed.weight" if config.tied_head else "head.weight"
+    head = checkpoint.load(tensor) if head_rows is None else checkpoint.load_rows(tensor, head_rows)
+    logits: Array = hidden @ head.astype(dtype).T
     if config.logit_soft_cap is not None:
         logits = config.logit_soft_cap * np.tanh(logits / config.logit_soft_cap)
     return logits, hidden

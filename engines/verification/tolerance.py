@@ -1,0 +1,38 @@
+"""How far logits may be apart, by how they were computed: the one table of `redraft verify`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redraft.export.graph_spec import GraphSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Bounds on logits: |actual - expected| <= absolute + relative * |expected|, and the worst row's divergence."""
+
+    absolute: float
+    relative: float
+    kl: float  # nats, largest over rows
+
+
+_BY_COMPUTE = {
+    "fp32": Tolerance(2e-3, 2e-4, 1e-6),
+    "fp16": Tolerance(2e-1, 2e-2, 5e-3),
+    "bf16": Tolerance(1.0, 1e-1, 5e-2),
+}
+_INTEGER_KERNEL = Tolerance(2.5, 1e-1, 1e-1)
+"""Kernels for int4 and int8 weights round the activations to int8, block by block, as well."""
+
+
+def graph_tolerance(spec: GraphSpec) -> Tolerance:
+    """For a canonical graph against a reference with the same rounded weights."""
+    return _BY_COMPUTE[spec.precision["compute"]]
+
+
+def engine_tolerance(spec: GraphSpec) -> Tolerance:
+    """For an engine against its canonical graph."""
+    parts = (spec.precision["body"], spec.precision["head"])
+    if any(form in ("int4", "int8", "source-exact") for form in parts):
+        return _INTEGER_KERNEL
+    return _BY_COMPUTE[spec.precision["compute"]]
