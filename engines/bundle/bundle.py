@@ -15,6 +15,7 @@ from .manifest_io import read_manifest
 TOKENIZER_FOLDER = "tokenizer"
 VOCAB_MAP_FILE = "vocab_map.safetensors"
 PRIOR_FILE = "rdk_prior.safetensors"
+ENGINES_FOLDER = "engines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,14 @@ class Bundle:
     def open(path: str | Path) -> Bundle:
         """The bundle in folder `path`, its manifest read and the sizes of its files checked.
 
-        InputFileError where it is no bundle, or a file is missing or truncated; MismatchError for another schema.
+        Engines are checked when they are loaded: a lost one can be built again.
+
+        InputFileError where it is no bundle, or a file is missing or truncated; MismatchError for another
+        schema version.
         """
         folder = Path(path).expanduser().resolve()
         manifest = read_manifest(folder)
-        require_files(folder, manifest)
+        require_files(folder, manifest, beside=ENGINES_FOLDER)
         return Bundle(folder, manifest)
 
     def check_files(self) -> list[FileProblem]:

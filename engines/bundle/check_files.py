@@ -20,10 +20,15 @@ class FileProblem:
     reason: str
 
 
-def check_files(folder: Path, manifest: Manifest, *, digests: bool, under: str = "") -> Iterator[FileProblem]:
-    """Every file (below `under`) that is missing, has another size or, with `digests`, another content."""
+def check_files(
+    folder: Path, manifest: Manifest, *, digests: bool, under: str = "", beside: str = ""
+) -> Iterator[FileProblem]:
+    """Every file that is missing, has another size or, with `digests`, another content.
+
+    Only those below the folder `under`, where it is given, and none below `beside`.
+    """
     for name, entry in manifest.files.items():
-        if under and not name.startswith(f"{under}/"):
+        if (under and not name.startswith(f"{under}/")) or (beside and name.startswith(f"{beside}/")):
             continue
         path = folder / name
         if not path.is_file():
@@ -34,10 +39,10 @@ def check_files(folder: Path, manifest: Manifest, *, digests: bool, under: str =
             yield FileProblem(name, "has another content than the manifest says")
 
 
-def require_files(folder: Path, manifest: Manifest, *, digests: bool = False, under: str = "") -> None:
-    """InputFileError for the first problem that `check_files` finds."""
-    for problem in check_files(folder, manifest, digests=digests, under=under):
+def require_files(folder: Path, manifest: Manifest, *, under: str = "", beside: str = "") -> None:
+    """InputFileError for the first missing file or wrong size that `check_files` finds."""
+    for problem in check_files(folder, manifest, digests=False, under=under, beside=beside):
+        command = f"redraft build {folder}" if problem.path.startswith("engines/") else "redraft compile"
         raise InputFileError(
-            f"{folder / problem.path} {problem.reason}",
-            hint="compile the recipe again with `redraft compile`",
+            f"{folder / problem.path} {problem.reason}", hint=f"make it again with `{command}`"
         )

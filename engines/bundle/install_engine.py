@@ -7,13 +7,12 @@ from pathlib import Path
 
 from redraft.engines.base import Backend, Profile
 from redraft.engines.cache import build_cached, engine_key, graph_digest
+from redraft.engines.cache.engine_key import GRAPH_FILES, digest_of_files
 from redraft.export.graph_spec import Role
 
-from .bundle import Bundle
+from .bundle import ENGINES_FOLDER, Bundle
 from .manifest import EngineEntry, ProfileEntry
 from .manifest_io import describe_files, write_manifest
-
-ENGINES_FOLDER = "engines"
 
 
 def install_engine(
@@ -59,9 +58,6 @@ def _record(bundle: Bundle, entry: EngineEntry, relative: str) -> Bundle:
 def _recorded_digest(bundle: Bundle, role: Role) -> str | None:
     """`graph_digest` from the manifest's digests, without reading the files again."""
     folder = bundle.part(role).folder
-    names = sorted(name for name in bundle.manifest.files if name.startswith(f"{folder}/"))
-    if not names:
-        return None
-    from redraft.engines.cache.engine_key import digest_of_files
-
-    return digest_of_files({Path(name).name: bundle.manifest.files[name].sha256 for name in names})
+    entries = {name: bundle.manifest.files.get(f"{folder}/{name}") for name in GRAPH_FILES}
+    found = {name: entry.sha256 for name, entry in entries.items() if entry is not None}
+    return digest_of_files(found) if len(found) == len(entries) else None

@@ -10,13 +10,15 @@ from redraft._core.errors import InputFileError
 from redraft.engines.base import Backend, Profile
 from redraft.export.graph_spec import DATA_FILE, GRAPH_FILE, SPEC_FILE
 
-KEY_LENGTH = 24
+GRAPH_FILES = (GRAPH_FILE, DATA_FILE, SPEC_FILE)
+"""The files of a canonical graph."""
+_KEY_LENGTH = 24
 
 
 def graph_digest(folder: Path) -> str:
     """Digest of a canonical graph's files; InputFileError where one is missing. Reads all of them."""
     digests: dict[str, str] = {}
-    for name in (GRAPH_FILE, DATA_FILE, SPEC_FILE):
+    for name in GRAPH_FILES:
         path = folder / name
         if not path.is_file():
             raise InputFileError(f"{path} is missing", hint="export the graph again with `redraft export`")
@@ -38,4 +40,4 @@ def engine_key(graph: str, backend: Backend, profile: Profile) -> str:
             "version": backend.availability().version,
             "build": backend.build_identity(profile),
         }
-    )[:KEY_LENGTH]
+    )[:_KEY_LENGTH]

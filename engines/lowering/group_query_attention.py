@@ -219,4 +219,3 @@ def _cache_length_input(model: ir.Model, name: str) -> ir.Value:
     value = ir.Value(name=name, type=ir.TensorType(ir.DataType.INT32), shape=shape)
     model.graph.inputs.append(value)
     return value
-

@@ -31,7 +31,12 @@ def match_projection(output: ir.Value | None) -> Projection | None:
     if node is not None and node.op_type == "Add" and node.domain in ("", "ai.onnx"):
         left, right = node.inputs
         product, bias = (left, right) if constant(right) is not None else (right, left)
-        if product is None or bias is None or not is_initializer(bias) or only_consumer(product, "Add") is not node:
+        if (
+            product is None
+            or bias is None
+            or not is_initializer(bias)
+            or only_consumer(product, "Add") is not node
+        ):
             return None
         node = product.producer()
     if node is None or node.domain != MICROSOFT or node.op_type not in ("FusedMatMul", "MatMulNBits"):

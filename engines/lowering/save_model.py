@@ -62,7 +62,9 @@ def _inside(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
 
     if not isinstance(tensor, ir.ExternalTensor):
         return tensor
-    return ir.Tensor(tensor.numpy().copy(), tensor.dtype, shape=ir.Shape(tensor.shape.numpy()), name=tensor.name)
+    return ir.Tensor(
+        tensor.numpy().copy(), tensor.dtype, shape=ir.Shape(tensor.shape.numpy()), name=tensor.name
+    )
 
 
 def _source(tensor: ir.TensorProtocol) -> tuple[str, int, int] | None:

@@ -10,7 +10,9 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 
-def reinterpret(tensor: ir.TensorProtocol, name: str, dtype: ir.DataType, shape: Sequence[int]) -> ir.TensorProtocol:
+def reinterpret(
+    tensor: ir.TensorProtocol, name: str, dtype: ir.DataType, shape: Sequence[int]
+) -> ir.TensorProtocol:
     """The same bytes as another type and shape; an external tensor stays a reference to its file."""
     if isinstance(tensor, ir.ExternalTensor):
         return ir.ExternalTensor(
@@ -34,7 +36,9 @@ def lazy(
         data = np.ascontiguousarray(make()).reshape(-1).view(np.uint8)
         if dtype.bitwidth < 8:
             return ir.PackedTensor(data, dtype, shape=ir.Shape(shape), name=name)
-        return ir.Tensor(data.view(dtype.numpy()).reshape(tuple(shape)), dtype, shape=ir.Shape(shape), name=name)
+        return ir.Tensor(
+            data.view(dtype.numpy()).reshape(tuple(shape)), dtype, shape=ir.Shape(shape), name=name
+        )
 
     return ir.LazyTensor(tensor, dtype, ir.Shape(shape), name=name)
 
@@ -43,7 +47,9 @@ def concatenated(name: str, tensors: Sequence[ir.TensorProtocol]) -> ir.TensorPr
     """The tensors joined along axis 0. Their other axes and types are equal, and rows end at whole bytes."""
     rows = sum(int(tensor.shape.numpy()[0]) for tensor in tensors)
     shape = (rows, *(int(dim) for dim in tensors[0].shape.numpy()[1:]))
-    return lazy(name, tensors[0].dtype, shape, lambda: np.concatenate([stored_bytes(tensor) for tensor in tensors]))
+    return lazy(
+        name, tensors[0].dtype, shape, lambda: np.concatenate([stored_bytes(tensor) for tensor in tensors])
+    )
 
 
 def stored_bytes(tensor: ir.TensorProtocol) -> NDArray[np.uint8]:

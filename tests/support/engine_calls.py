@@ -38,10 +38,14 @@ def run_script(
     cache = engine.allocate_cache(len(script[0][0]), capacity)
     results = []
     for ids, write_pos in script:
-        results.append({name: value.copy() for name, value in engine.run(make_call(ids, write_pos), cache).items()})
+        results.append(
+            {name: value.copy() for name, value in engine.run(make_call(ids, write_pos), cache).items()}
+        )
     used = int((script[-1][1] + script[-1][0].shape[1]).min())
     layers = [cache.read(layer) for layer in range(engine.spec.num_layers)]
-    results.append({f"{i}.{part}": pair[part][:, :, :used] for i, pair in enumerate(layers) for part in (0, 1)})
+    results.append(
+        {f"{i}.{part}": pair[part][:, :, :used] for i, pair in enumerate(layers) for part in (0, 1)}
+    )
     return results
 
 

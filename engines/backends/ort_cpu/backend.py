@@ -124,4 +124,3 @@ def _rows(table: Any) -> int:
     while table.const_value is None:
         table = table.producer().inputs[0]
     return int(table.const_value.shape[0])
-

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.engines.base import Call, Outputs
 from redraft._core.errors import RedraftError
+from redraft.engines.base import Call, Outputs
 from redraft.export.graph_spec import GraphSpec
 
 from .attention_bias import write_bias

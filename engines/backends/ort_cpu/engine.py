@@ -13,8 +13,8 @@ from redraft.export.graph_spec import GRAPH_FILE, GraphSpec
 
 from .call_binding import CallBinding
 from .call_checks import check_cache_size, check_shapes, check_values, index_limits
-from .kv_cache import OrtCpuCache
 from .free_memory import release_free_memory
+from .kv_cache import OrtCpuCache
 from .session import open_session, resolve_threads
 
 

@@ -171,7 +171,9 @@ BAD_CALLS = {
     "write_pos' *: expected int64 .B.": lambda c: setattr(c, "write_pos", np.array([0, 0])),
     r"input_ids' *: expected values in .0, 128., got 128": lambda c: c.input_ids.__setitem__((0, 0), 128),
     r"input_ids' *: expected values in .0, 128., got -1": lambda c: c.input_ids.__setitem__((0, 0), -1),
-    r"position_ids' *: expected values in .0, 256., got 256": lambda c: c.position_ids.__setitem__((0, 0), 256),
+    r"position_ids' *: expected values in .0, 256., got 256": lambda c: c.position_ids.__setitem__(
+        (0, 0), 256
+    ),
     r"logit_rows' *: expected values in .0, 4., got 4": lambda c: c.logit_rows.__setitem__((0, 0), 4),
     r"write_pos' *: expected slots from 0, got -1": lambda c: c.write_pos.__setitem__(0, -1),
     "at least one token": lambda c: setattr(c, "logit_rows", np.zeros((1, 0), np.int64)),
@@ -186,7 +188,9 @@ def replace_ids(call: Call, ids: Any) -> None:
 def test_a_wrong_call_is_refused_in_one_sentence(engine: OrtCpuEngine, phrase: str) -> None:
     call = make_call(tokens(0, 1, 4), [0])
     BAD_CALLS[phrase](call)
-    with pytest.raises(RedraftError, match=f"^engine 'target' input '?.*{phrase}" if "'" in phrase else phrase):
+    with pytest.raises(
+        RedraftError, match=f"^engine 'target' input '?.*{phrase}" if "'" in phrase else phrase
+    ):
         engine.run(call, engine.allocate_cache(1, N))
 
 
@@ -209,7 +213,9 @@ def test_threads_are_checked(folders: dict[str, Path]) -> None:
         OrtCpuBackend().load(folders["lowered"], LoadOptions(threads=0))
 
 
-def test_two_threads_with_two_engines_and_one_engine_shared_get_their_own_results(folders: dict[str, Path]) -> None:
+def test_two_threads_with_two_engines_and_one_engine_shared_get_their_own_results(
+    folders: dict[str, Path],
+) -> None:
     with load(folders["lowered"]) as shared, load(folders["canonical"]) as other:
         engines = [shared, shared, other, other]
         scripts = [tokens(10 + i, 1, 30) for i in range(4)]

@@ -25,9 +25,13 @@ DECODERS = {
     "all sliding": TinyDecoder(windows=(3, 3)),
     "interleaved rotary": TinyDecoder(interleaved=True),
     "biases": TinyDecoder(qkv_bias=True),
-    "gemma-like": TinyDecoder(qk_norm=True, sandwich_norms=True, softcap=5.0, activation="gelu", windows=(4, None)),
+    "gemma-like": TinyDecoder(
+        qk_norm=True, sandwich_norms=True, softcap=5.0, activation="gelu", windows=(4, None)
+    ),
     "one key head": TinyDecoder(num_kv_heads=1, num_heads=3),
-    "a head size that is not lowered": TinyDecoder(num_kv_heads=1, num_heads=3, head_size=8, windows=(3, None)),
+    "a head size that is not lowered": TinyDecoder(
+        num_kv_heads=1, num_heads=3, head_size=8, windows=(3, None)
+    ),
     "no grouping": TinyDecoder(num_kv_heads=4),
 }
 CONFIGS = {
@@ -41,7 +45,9 @@ CONFIGS = {
 }  # fmt: skip
 
 
-def compare(graph: Path, folder: Path, rows: int, batch: int, dtype: str = "float32", atol: float | None = None) -> None:
+def compare(
+    graph: Path, folder: Path, rows: int, batch: int, dtype: str = "float32", atol: float | None = None
+) -> None:
     """Run the same calls on the graph as it is and lowered: prefill, warm cache, single tokens, ragged rollbacks."""
     script = random_script(batch, batch, [7, 1, 4, 1, 6, 2], rows, CAPACITY)
     with load(graph) as before, load(build_lowered(graph, folder)) as after:
@@ -66,17 +72,23 @@ def test_a_lowered_graph_equals_the_canonical_one(name: str, batch: int, tmp_pat
 
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
-def test_exported_graphs_of_every_feature_lower_without_loss(name: str, precision: str, tmp_path: Path) -> None:
+def test_exported_graphs_of_every_feature_lower_without_loss(
+    name: str, precision: str, tmp_path: Path
+) -> None:
     graph = tmp_path / "graph"
     checkpoint = ArrayCheckpoint.random(CONFIGS[name])
     export_target(checkpoint, graph, Precision.parse(precision), outputs=("hidden",))
     compare(graph, tmp_path / "engine", 80, 2, "float32" if precision == "fp32" else "float16")
 
 
-@pytest.mark.parametrize("precision", ["int4", "int8", "body=int4,embedding=int8", "head=int4,embedding=fp32"])
+@pytest.mark.parametrize(
+    "precision", ["int4", "int8", "body=int4,embedding=int8", "head=int4,embedding=fp32"]
+)
 def test_quantised_graphs_lower_up_to_int8_activations(precision: str, tmp_path: Path) -> None:
     graph = tmp_path / "graph"
-    export_target(ArrayCheckpoint.random(CONFIGS["tied"]), graph, Precision.parse(precision), outputs=("hidden",))
+    export_target(
+        ArrayCheckpoint.random(CONFIGS["tied"]), graph, Precision.parse(precision), outputs=("hidden",)
+    )
     compare(graph, tmp_path / "engine", 80, 2, atol=0.3)
 
 

@@ -33,7 +33,9 @@ class Net:
     """A small graph over one input x [1, S, width]."""
 
     def __init__(self, width: int, kind: ir.DataType = ir.DataType.FLOAT) -> None:
-        self.x = ir.Value(name="x", type=ir.TensorType(kind), shape=ir.Shape([1, "S", width] if width else [1, "S"]))
+        self.x = ir.Value(
+            name="x", type=ir.TensorType(kind), shape=ir.Shape([1, "S", width] if width else [1, "S"])
+        )
         self.graph = ir.Graph([self.x], [], nodes=[], opset_imports={"": 24}, name="net")
 
     def constant(self, name: str, array: Any, dtype: ir.DataType | None = None) -> ir.Value:
@@ -80,7 +82,9 @@ def run(model: ir.Model, folder: Path, x: NDArray[Any]) -> list[NDArray[Any]]:
     return list(ort.InferenceSession(folder / "model.onnx", options).run(None, {"x": x}))
 
 
-def check(model: ir.Model, one: LoweringPass, folder: Path, x: NDArray[Any], atol: float = 1e-4) -> PassReport:
+def check(
+    model: ir.Model, one: LoweringPass, folder: Path, x: NDArray[Any], atol: float = 1e-4
+) -> PassReport:
     """Run before and after the pass; both must agree."""
     before = run(model, folder / "before", x)
     report = one.apply(model, SPEC)
@@ -117,7 +121,9 @@ def test_matmul_nbits_is_exact_with_float_activations(
     width = blocks * block
     net = Net(width)
     model = net.model(net.linear(net.x, net.blocked("w", kind, out, width, block, seed), "y"))
-    report = check(model, FuseMatMulNBits(int8_activations=False), tmp_path_factory.mktemp("nbits"), rows(width, seed))
+    report = check(
+        model, FuseMatMulNBits(int8_activations=False), tmp_path_factory.mktemp("nbits"), rows(width, seed)
+    )
     assert report.changed == 1
     assert kinds(model) == ["MatMulNBits"]
 
@@ -174,7 +180,9 @@ def test_two_projections_of_one_input_become_one(blocked: bool, tmp_path: Path) 
         net.blocked(name, "UINT4", out, 64, 32) if blocked else net.constant(name, matrix(out, 64, out))
         for name, out in (("gate", 6), ("up", 10))
     ]
-    model = net.model(*(net.op("Neg", [net.linear(net.x, w, f"y{i}")], f"out{i}") for i, w in enumerate(weights)))
+    model = net.model(
+        *(net.op("Neg", [net.linear(net.x, w, f"y{i}")], f"out{i}") for i, w in enumerate(weights))
+    )
     for one in (FuseMatMulNBits(int8_activations=False), FuseTransposedWeights()):
         one.apply(model, SPEC)
     assert check(model, MergeGateUp(), tmp_path, rows(64)).changed == 1
