@@ -11,13 +11,13 @@ from .token_rule import Rows
 
 
 def expected_acceptance(p: Rows, q: Rows) -> NDArray[np.float64]:
-    """[...] float64: sum_x min(p(x), q(x)), the probability that a draft from q is accepted; 1 - total variation."""
+    """[...] float64: sum_x min(p(x), q(x)), the probability that a draft from q is accepted."""
     total: NDArray[np.float64] = np.minimum(p, q).sum(axis=-1, dtype=np.float64)
     return total
 
 
 def sample_match_acceptance(p: Rows, q: Rows) -> NDArray[np.float64]:
-    """[...] float64: sum_x p(x) q(x), what "accept if the target's own sample equals the draft" would accept."""
+    """[...] float64: sum_x p(x) q(x), the acceptance of comparing the target's own sample with the draft."""
     total: NDArray[np.float64] = (p.astype(np.float64) * q).sum(axis=-1)
     return total
 
@@ -33,5 +33,6 @@ def mean_acceptance_length(acceptance: float, max_drafts: int) -> float:
 
 
 def mean_length_of_positions(acceptances: NDArray[np.floating]) -> NDArray[np.float64]:
-    """[...] float64: expected tokens per round from acceptances [..., K] at each position given the previous ones."""
-    return 1.0 + np.cumprod(acceptances.astype(np.float64), axis=-1).sum(axis=-1)
+    """[...] float64: expected tokens per round from acceptances [..., K], each given the earlier ones."""
+    length: NDArray[np.float64] = 1.0 + np.cumprod(acceptances.astype(np.float64), axis=-1).sum(axis=-1)
+    return length

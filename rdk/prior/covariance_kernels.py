@@ -56,8 +56,8 @@ def dense_kernel(
 def first_order_tau(vocab_map: VocabMap, factor: NDArray[np.floating]) -> float:
     """max_i Omega_ii / tokens: the covariance part then weighs about as much as the kernel's uniform part.
 
-    A temperature above -min Omega_ij would keep every entry of the first-order kernel non-negative, but leaves
-    it nearly uniform; negatives are clamped instead.
+    A temperature above -min Omega_ij would keep every entry of the first-order kernel non-negative, but
+    leaves it nearly uniform; negatives are clamped instead.
     """
     _check_factor(vocab_map, factor)
     variances = (factor[: vocab_map.num_tokens].astype(np.float64) ** 2).sum(axis=1)

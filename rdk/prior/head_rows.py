@@ -37,10 +37,10 @@ def low_rank_factors(
     """(A [r, E], B [C, r]) that minimise E ||W_C h - B A h||^2 over hidden states h with this second moment.
 
     With S = E[h h^T] = L L (L symmetric), the best rank-r W of ||(W_C - W) L||_F is W_C L V V^T L^-1, V the
-    top right singular vectors of W_C L. These are the eigenvectors of L (W_C^T W_C) L, so only [E, E] matrices
-    are decomposed and W_C is read twice in chunks: A = V^T L^-1 and B = W_C L V. Rows of ids from `num_tokens`
-    on are padding and stay zero. A small ridge on L (1e-6 of the root mean variance) keeps it invertible where
-    fewer states than E were seen.
+    top right singular vectors of W_C L. These are the eigenvectors of L (W_C^T W_C) L, so only [E, E]
+    matrices are decomposed and W_C is read twice in chunks: A = V^T L^-1 and B = W_C L V. Rows of ids from
+    `num_tokens` on are padding and stay zero. A small ridge on L (1e-6 of the root mean variance) keeps it
+    invertible where fewer states than E were seen.
 
     Raises InputFileError where the second moment is not square and finite.
     """

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft._core.errors import UnsupportedError, UsageError
+from redraft.rdk.statistics import CalibrationStatistics
 from redraft.rdk.vocabulary.vocab_map import VocabMap
 
 from .covariance_kernels import dense_kernel, first_order_tau
@@ -20,6 +21,7 @@ V = TypeVar("V")
 
 DEFAULT_EPSILON = 0.05
 DEFAULT_RANK = 64
+DEFAULT_COVARIANCE_RANK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,33 @@ class PriorInputs:
     second_moment: NDArray[np.floating] | None = None
     soft_cap: float | None = None
     data_digest: str | None = None
+
+    @staticmethod
+    def from_statistics(
+        kind: str,
+        statistics: CalibrationStatistics,
+        vocab_map: VocabMap,
+        body_digest: str,
+        *,
+        head_rows: HeadRows | None = None,
+        soft_cap: float | None = None,
+        covariance_rank: int = DEFAULT_COVARIANCE_RANK,
+    ) -> PriorInputs:
+        """What `kind` needs, taken from a calibration run; the rest stays None.
+
+        covariance_rank is cut to the number of sampled rows.
+        """
+        rank = min(covariance_rank, statistics.sample.num_rows)
+        return PriorInputs(
+            vocab_map,
+            body_digest,
+            head_rows,
+            statistics.rows.mean if kind == "bucket" else None,
+            statistics.sample.factor(rank) if kind in ("dense", "first-order") else None,
+            statistics.hidden.second_moment if kind == "low-rank" else None,
+            soft_cap,
+            statistics.digest,
+        )
 
 
 def unfitted_prior(

@@ -1,8 +1,8 @@
 """The contract of a redistribution kind, and the pieces that several kinds share.
 
-A kind turns the pruned drafter's hot logits [..., D] into draft logits [..., T] in target-id order:
-log d + logsumexp(hot logits). It is written twice: `log_d` in float64, which is the definition, and `body`, the same
-in ONNX text, which is what runs.
+A kind turns the pruned drafter's hot logits [..., D] into draft logits [..., T] in target-id order: log d +
+logsumexp(hot logits). It is written twice: `log_d` in float64, which is the definition, and `body`, the
+same in ONNX text, which is what runs.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ from .base import (
 class Bucket(Redistribution):
     """The cold logits are ln m + w_mean.h + log w, m the number of cold tokens.
 
-    ln m + mean logit is a lower bound of their logsumexp (Jensen), for logits that are linear in h only; hence
-    refused under soft caps. It is the authors' RDK-LB (sgl-project/sglang#8393) with the mean row instead of the
-    sum.
+    ln m + mean logit is a lower bound of their logsumexp (Jensen), for logits that are linear in h only;
+    hence refused under soft caps. It is the authors' RDK-LB (sgl-project/sglang#8393) with the mean row
+    instead of the sum.
     """
 
     kind = "bucket"

@@ -1,4 +1,4 @@
-"""Dense: d = (1 - epsilon) s + epsilon M^T s, M a row-stochastic kernel over tokens (arXiv 2506.03206, Alg. 1)."""
+"""Dense: d = (1 - epsilon) s + epsilon M^T s, M a row-stochastic kernel (arXiv 2506.03206, Alg. 1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ s = Exp (log_s)
 
 
 class Dense(Redistribution):
-    """Only the kernel's hot rows are used, since s vanishes elsewhere. epsilon 1 is the paper's plain form."""
+    """Only the kernel's hot rows are used: s vanishes elsewhere. epsilon = 1 is the paper's plain form."""
 
     kind = "dense"
     constant_names = ("hot_ids", "empty_row", "log_keep", "kernel")

@@ -28,8 +28,8 @@ _LEAST = 1e-30
 class FirstOrder(Redistribution):
     """The first-order expansion of the dense softmax kernel, with Omega = factor @ factor.T never formed.
 
-    The kernel's part, not d as a whole, is clamped and renormalised: d >= (1 - epsilon) s at every token, so the
-    acceptance is at least (1 - epsilon) times that of TLI.
+    The kernel's part, not d as a whole, is clamped and renormalised: d >= (1 - epsilon) s at every token, so
+    the acceptance is at least (1 - epsilon) times that of TLI.
     """
 
     kind = "first-order"
@@ -61,9 +61,9 @@ class FirstOrder(Redistribution):
         return mixture_logits(vocab_map, hot_logits, prior.scalars["epsilon"], spread)
 
     def constants(self, prior: RdkPrior, vocab_map: VocabMap) -> dict[str, NDArray[np.generic]]:
-        """hot_ids [D], empty_row [T], log_keep [], epsilon [], factor_hot [D, r], factor_columns [r, T], uniform [T].
+        """hot_ids [D], empty_row [T], log_keep [], epsilon [], factor_hot [D, r] and two more.
 
-        factor_columns is factor.T / (tau tokens); uniform is 1 / tokens, and 0 at padding rows.
+        factor_columns [r, T] is factor.T / (tau tokens); uniform [T] is 1 / tokens, and 0 at padding rows.
         """
         factor = _factor(prior, vocab_map).astype(np.float64)
         epsilon, num_tokens = prior.scalars["epsilon"], vocab_map.num_tokens

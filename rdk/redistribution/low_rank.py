@@ -25,9 +25,9 @@ from .base import (
 class LowRank(Redistribution):
     """Under a soft cap the cap acts on B z, before b is added, as it does on the drafter's own logits.
 
-    The graph form keeps B as [r, T] with zero columns at hot rows. The product then wastes D / T of its work but
-    lands in target order, and only the D hot logits are scattered into it: a gather of T entries from [hot, cold]
-    costs several times as much (docs/rdk.md).
+    The graph form keeps B as [r, T] with zero columns at hot rows. The product then wastes D / T of its
+    work but lands in target order, and only the D hot logits are scattered into it: a gather of T entries
+    from [hot, cold] costs several times as much (docs/rdk.md).
     """
 
     kind = "low-rank"

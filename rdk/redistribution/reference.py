@@ -1,4 +1,4 @@
-"""The definition of redistribution: float64, straight from the formulas, against which every other form is tested."""
+"""The definition of redistribution in float64, against which every other form is tested."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def reference(
 ) -> Float64:
     """Draft logits [..., T] float64: log d + logsumexp(hot_logits), `NO_PROBABILITY` where d is 0.
 
-    hidden is the head's input, needed by bucket and low-rank. hot_logits are as the head gives them, so already
-    capped where the model caps its logits; soft_cap then acts on the cold logits of low-rank.
+    hidden is the head's input, needed by bucket and low-rank. hot_logits are as the head gives them, so
+    already capped where the model caps its logits; soft_cap then acts on the cold logits of low-rank.
 
     Raises MismatchError where the prior is not for this map; UsageError where hidden is missing.
     """

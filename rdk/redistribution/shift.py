@@ -1,6 +1,8 @@
-"""Shift: d = softmax(hot logits + hot_shift), calibration without redistribution; also for an unpruned head."""
+"""Shift: d = softmax(hot logits + hot_shift): calibration alone, also for an unpruned head."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +37,7 @@ class Shift(Redistribution):
     """A fitted offset per kept token."""
 
     kind = "shift"
-    constant_names = ("hot_ids", "empty_row", "hot_shift")
+    constant_names: ClassVar[tuple[str, ...]] = ("hot_ids", "empty_row", "hot_shift")
 
     def draft_logits(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft._core.atomic import atomic_file
+from redraft._core.digest import digest_json
 from redraft._core.errors import InputFileError, MismatchError
 from redraft.rdk.array_file import array_digest, read_arrays, write_arrays
 
@@ -57,7 +58,7 @@ class CalibrationStatistics:
     @property
     def digest(self) -> str:
         """Hex SHA-256 over all numbers."""
-        return array_digest(self._arrays())
+        return digest_json([self._facts(), array_digest(self._arrays())])
 
     def save(self, path: Path) -> None:
         """Write a safetensors file, whole or not at all."""

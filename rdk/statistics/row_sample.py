@@ -1,7 +1,7 @@
 """RowSample: a random sample of probability rows, kept sparse, from which the covariance is factored.
 
-Covariance of T tokens is never formed: with n sampled rows it is Pc^T Pc / n, Pc [n, T] the centred rows, so that
-[T, n] numbers, or [T, r] after a decomposition of [n, n] products, stand for it.
+Covariance of T tokens is never formed: with n sampled rows it is Pc^T Pc / n, Pc [n, T] the centred rows,
+so that [T, n] numbers, or [T, r] after a decomposition of [n, n] products, stand for it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from redraft._core.random import Purpose, philox
 class RowSample:
     """At most `capacity` rows, the `support` largest entries of each, renormalised.
 
-    Every row seen has a random priority from (seed, its index), and the lowest priorities stay: the sample is
-    uniform over all rows, the same however they were split into batches, and samples of disjoint indices merge.
+    Every row seen has a random priority from (seed, its index), and the lowest priorities stay: the sample
+    is uniform over all rows, the same however they were split into batches, and samples of disjoint indices
+    merge.
     """
 
     rows: int  # T
@@ -41,11 +42,16 @@ class RowSample:
         ids, probs = np.zeros((0, support), np.int32), np.zeros((0, support), np.float32)
         return RowSample(rows, capacity, support, seed, 0, np.zeros(0, np.uint64), ids, probs)
 
+    @property
+    def num_rows(self) -> int:
+        """n, the rows in the sample."""
+        return int(self.priorities.size)
+
     def add(self, batch: NDArray[np.floating], *, first_index: int | None = None) -> None:
         """Take in rows [n, T] (checked by the caller: `check_rows`).
 
-        first_index is the index of the first row in the whole stream (default: rows counted so far); shards that
-        are to be merged must use disjoint indices.
+        first_index is the index of the first row in the whole stream (default: rows counted so far); shards
+        that are to be merged must use disjoint indices.
         """
         start = self.count if first_index is None else first_index
         indices = np.arange(start, start + batch.shape[0], dtype=np.uint64)
@@ -75,26 +81,27 @@ class RowSample:
     def factor(self, rank: int | None = None) -> NDArray[np.float32]:
         """[T, r] float32 with Omega = factor @ factor.T the sample's covariance, or its best rank-r part.
 
-        The sampled rows are centred, so every column sums to 0 up to rounding, as the rows of a covariance do.
-        rank None keeps one column a row. UsageError: fewer than two rows, or a rank outside [1, n].
+        The sampled rows are centred, so every column sums to 0 up to rounding, as the rows of a covariance
+        do. rank None keeps one column a row. UsageError: fewer than two rows, or a rank outside [1, n].
         """
-        num = self.priorities.size
+        num = self.num_rows
         if num < 2:
             raise UsageError("a covariance needs at least two sampled rows", hint="calibrate on more text")
         if rank is not None and not 1 <= rank <= num:
             raise UsageError(f"the rank of a covariance of {num} sampled rows must be 1 to {num}, got {rank}")
         mix = np.eye(num) - 1.0 / num
         if rank is not None:
-            values, vectors = np.linalg.eigh(mix @ self._products() @ mix)
+            _, vectors = np.linalg.eigh(mix @ self._products() @ mix)
             mix = mix @ vectors[:, ::-1][:, :rank]
-        factor = np.zeros((self.rows, mix.shape[1]))
+        factor = np.zeros((self.rows, mix.shape[1]), dtype=np.float32)
+        mix /= np.sqrt(num)
         for row in range(num):
-            factor[self.ids[row]] += self.probs[row, :, None].astype(np.float64) * mix[row] / np.sqrt(num)
-        return factor.astype(np.float32)
+            factor[self.ids[row]] += (self.probs[row, :, None] * mix[row]).astype(np.float32)
+        return factor
 
     def _products(self) -> NDArray[np.float64]:
         """[n, n]: inner products of the sampled rows."""
-        num = self.priorities.size
+        num = self.num_rows
         products = np.zeros((num, num))
         dense = np.zeros(self.rows)
         for row in range(num):
