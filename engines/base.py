@@ -19,7 +19,10 @@ Outputs = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a backend works here; where not, the reason and what would mend it. CLI, errors and test skips use it."""
+    """Whether a backend works here; where not, the reason and what would mend it.
+
+    CLI, errors and test skips use it.
+    """
 
     ok: bool
     reason: str = ""
@@ -48,9 +51,9 @@ class LoadOptions:
 class Call:
     """One forward call. All arrays int64, C-contiguous.
 
-    Query row s of batch row b is at cache slot `write_pos[b] + s` and sees the slots 0 .. write_pos[b] + s (causal), less
-    what a layer's sliding window hides. Rows past a request's own tokens may be padding: they write slots that the next call
-    overwrites.
+    Query row s of batch row b is at cache slot `write_pos[b] + s` and sees the slots 0 .. write_pos[b] + s
+    (causal), less what a layer's sliding window hides. Rows past a request's own tokens may be padding:
+    they write slots that the next call overwrites.
     """
 
     input_ids: NDArray[np.int64]  # [B, S] target ids
@@ -60,7 +63,10 @@ class Call:
 
 
 class KVCache(ABC):
-    """Key/value buffers of one engine: B rows of N slots. Rolling back needs no call: the next `write_pos` says it all."""
+    """Key/value buffers of one engine: B rows of N slots. Rolling back needs no call.
+
+    The next `write_pos` says it all.
+    """
 
     batch: int
     capacity: int
@@ -76,7 +82,10 @@ class KVCache(ABC):
 
 
 class Engine(ABC):
-    """A loaded graph. One engine serves one thread at a time; its caches belong to it. Use as a context manager."""
+    """A loaded graph. One engine serves one thread at a time; its caches belong to it.
+
+    Use as a context manager.
+    """
 
     spec: GraphSpec
     backend: str
@@ -89,9 +98,9 @@ class Engine(ABC):
     def run(self, call: Call, cache: KVCache) -> Outputs:
         """Run once, writing the cache in place.
 
-        Returns the graph's non-cache outputs by name (`logits` or `draft_logits` [B, R, T] float32; `hidden` [B, R, E] where
-        exported). The arrays are views of reused buffers: valid until the next `run` of the same shape.
-        RedraftError where a shape does not fit the specification or the capacity.
+        Returns the graph's non-cache outputs by name (`logits` or `draft_logits` [B, R, T] float32;
+        `hidden` [B, R, E] where exported). The arrays are views of reused buffers: valid until the next
+        `run` of the same shape. RedraftError where a shape does not fit the specification or the capacity.
         """
 
     @abstractmethod

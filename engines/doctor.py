@@ -25,7 +25,10 @@ _FEATURES = (
 
 
 def doctor() -> dict[str, Any]:
-    """JSON object: `backends` (name -> availability), `threads` (the default), `cpu_features`, `memory_bytes`."""
+    """JSON object.
+
+    `backends` (name -> availability), `threads` (the default), `cpu_features`, `memory_bytes`.
+    """
     from .backends.ort_cpu.session import usable_cores
 
     return {

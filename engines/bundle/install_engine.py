@@ -18,10 +18,11 @@ from .manifest_io import describe_files, write_manifest
 def install_engine(
     bundle: Bundle, role: Role, backend: Backend, profile: Profile
 ) -> tuple[Bundle, EngineEntry]:
-    """The bundle with an engine of `role` for `backend` in `engines/<backend>/<key>/`, and its manifest entry.
+    """The bundle with an engine of `role` in `engines/<backend>/<key>/`, and its manifest entry.
 
-    Builds only where no such engine is there: the key covers the graph, backend, versions, profile and options. An entry of the
-    same role and backend is replaced. UnavailableError where the backend cannot work here.
+    Builds only where no such engine is there: the key covers the graph, backend, versions, profile and
+    options. An entry of the same role and backend is replaced. UnavailableError where the backend cannot
+    work here.
     """
     graph = bundle.graph_folder(role)
     graph_sha = _recorded_digest(bundle, role) or graph_digest(graph)

@@ -19,8 +19,9 @@ def load_engine(
 ) -> Engine:
     """The engine of `role` for `backend`.
 
-    UnavailableError where the backend does not work here or no such engine was built; MismatchError where graph, map and
-    manifest do not belong together or another backend version built it; InputFileError for damaged files.
+    UnavailableError where the backend does not work here or no such engine was built; MismatchError where
+    graph, map and manifest do not belong together or another backend version built it; InputFileError for
+    damaged files.
     """
     availability = get_backend(backend).availability()
     if not availability.ok:
@@ -31,14 +32,15 @@ def load_engine(
     check_belongs(bundle, role, GraphSpec.read(folder), folder)
     if availability.version is not None and entry.backend_version != availability.version:
         raise MismatchError(
-            f"engine '{role}' was built with {backend} {entry.backend_version}, {availability.version} is installed",
+            f"engine '{role}' was built with {backend} {entry.backend_version}, "
+            f"{availability.version} is installed",
             hint=f"build it again with `redraft build {bundle.folder} --backend {backend}`",
         )
     return get_backend(backend).load(folder, options or LoadOptions())
 
 
 def check_belongs(bundle: Bundle, role: Role, spec: GraphSpec, folder: Path) -> None:
-    """MismatchError unless the graph's role, map, prior and body are the manifest's, and the map file's digest too."""
+    """MismatchError unless role, map, prior and body are the manifest's, and the map file's digest too."""
     part = bundle.part(role)
     wanted = {
         "role": (spec.role, role),
@@ -62,7 +64,8 @@ def _check_map_file(bundle: Bundle, digest: str) -> None:
     found = VocabMap.load(bundle.vocab_map_file).digest
     if found != digest:
         raise MismatchError(
-            f"{bundle.vocab_map_file} has digest {_short(found)}, the drafter's graph was made for {_short(digest)}",
+            f"{bundle.vocab_map_file} has digest {_short(found)}, "
+            f"the drafter's graph was made for {_short(digest)}",
             hint="put the bundle's own map back, or compile the recipe again with `redraft compile`",
         )
 

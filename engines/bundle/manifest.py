@@ -89,7 +89,10 @@ class PluginEntry(_Strict):
 
 
 class EngineEntry(_Strict):
-    """One built engine. `folder` is engines/<backend>/<key>; `graph_digest` covers the canonical graph's files."""
+    """One built engine. `folder` is engines/<backend>/<key>.
+
+    `graph_digest` covers the canonical graph's files.
+    """
 
     role: RoleName
     backend: str

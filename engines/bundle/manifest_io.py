@@ -19,7 +19,10 @@ _COMPILE = "compile the recipe again with `redraft compile`"
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The bundle's manifest. InputFileError where it is missing or damaged, MismatchError for another schema version."""
+    """The bundle's manifest.
+
+    InputFileError where it is missing or damaged, MismatchError for another schema version.
+    """
     path = folder / MANIFEST_FILE
     try:
         value = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,7 @@
-"""The manifest's JSON Schema, committed beside this module. `python -m redraft.engines.bundle.schema` writes it anew."""
+"""The manifest's JSON Schema, committed beside this module.
+
+`python -m redraft.engines.bundle.schema` writes it anew.
+"""
 
 from __future__ import annotations
 

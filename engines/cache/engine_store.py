@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import shutil
@@ -59,7 +60,7 @@ class EngineStore:
         return sorted(entries, key=lambda entry: entry.used)
 
     def prune(self, *, max_bytes: int | None = None, unused_days: float | None = None) -> list[CachedEngine]:
-        """Remove engines unused for `unused_days`, then the longest unused ones until at most `max_bytes` are held."""
+        """Remove engines unused for `unused_days`, then the longest unused ones down to `max_bytes`."""
         entries = self.entries()
         oldest = -1.0 if unused_days is None else time.time() - unused_days * 86400
         removed = [entry for entry in entries if entry.used < oldest]
@@ -95,7 +96,8 @@ def default_store() -> EngineStore:
 def build_cached(backend: Backend, graph: Path, profile: Profile, root: Path, key: str) -> BuiltEngine:
     """The engine with this key under `root`, built where it is not there yet.
 
-    One of several builders builds, the others wait for it. UnavailableError where the backend cannot work here.
+    One of several builders builds, the others wait for it. UnavailableError where the backend cannot work
+    here.
     """
     from filelock import FileLock, Timeout
 
@@ -134,10 +136,8 @@ def _read(folder: Path) -> BuiltEngine | None:
         return None
     if not all((folder / name).is_file() for name in report.files):
         return None
-    try:
+    with contextlib.suppress(OSError):  # a read-only bundle
         path.touch()
-    except OSError:
-        pass  # a read-only bundle
     return BuiltEngine(folder, report, reused=True)
 
 

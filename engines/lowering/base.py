@@ -34,7 +34,10 @@ class PassReport:
 
 
 class LoweringPass(ABC):
-    """Rewrites a model in place. The outputs must stay equal up to rounding; a pattern that does not fit is refused."""
+    """Rewrites a model in place. The outputs must stay equal up to rounding.
+
+    A pattern that does not fit is refused.
+    """
 
     name: str
 

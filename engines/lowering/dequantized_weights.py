@@ -1,4 +1,4 @@
-"""Blocked weights that no kernel multiplies as they are -> float32 weights, computed once when the engine is built."""
+"""Blocked weights that no kernel multiplies as they are -> float32 weights, computed at build time."""
 
 from __future__ import annotations
 

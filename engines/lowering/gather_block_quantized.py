@@ -1,4 +1,7 @@
-"""DequantizeLinear + Gather -> com.microsoft GatherBlockQuantized: only the rows asked for are dequantised."""
+"""DequantizeLinear + Gather -> com.microsoft GatherBlockQuantized.
+
+Only the rows asked for are dequantised.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """TensorScatter + RotaryEmbedding + Attention -> com.microsoft GroupQueryAttention over one cache buffer.
 
-Its cost follows the used slots, not the capacity, and it needs no mask: each row's used length says it all. The mask inputs of
-the canonical graph are causal (and windowed) by contract, so leaving them out changes nothing.
+Its cost follows the used slots, not the capacity, and it needs no mask: each row's used length says it all.
+The mask inputs of the canonical graph are causal (and windowed) by contract, so leaving them out changes
+nothing.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def _match(node: ir.Node, spec: GraphSpec) -> _Match | str:
         query, new_key = rotary.inputs[0], other.inputs[0]
     else:
         new_key = key_scatter.inputs[1]
-    assert query is not None and new_key is not None
+    assert query is not None
+    assert new_key is not None
     return _Match(layer, node, key_scatter, value_scatter, query, new_key, rotary, window)
 
 
@@ -126,8 +128,8 @@ def _rewrite(model: ir.Model, spec: GraphSpec, match: _Match) -> None:
         cos, sin, positions = match.rotary.inputs[1:4]
     seqlens, total, new = (_cache_length_input(model, name) for name in (SEQLENS_K, TOTAL, QUERY_SEQLENS))
     inputs = [
-        query, key, value, match.key_scatter.inputs[0], match.value_scatter.inputs[0], seqlens, total, cos, sin,
-        positions, None, None, None, None, None, None, new,
+        query, key, value, match.key_scatter.inputs[0], match.value_scatter.inputs[0], seqlens, total, cos,
+        sin, positions, None, None, None, None, None, None, new,
     ]  # fmt: skip
     fused = ir.node(
         "GroupQueryAttention",

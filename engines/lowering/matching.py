@@ -12,7 +12,7 @@ MICROSOFT = "com.microsoft"
 
 
 def producer(value: ir.Value | None, *kinds: str) -> ir.Node | None:
-    """The node that makes `value`, if it is an ONNX operator of one of these kinds (any, where none is given)."""
+    """The node that makes `value`, if it is an ONNX operator of one of these kinds (any by default)."""
     node = None if value is None else value.producer()
     if node is None or node.domain not in ("", "ai.onnx"):
         return None

@@ -1,10 +1,11 @@
 """DequantizeLinear + Transpose + MatMul -> com.microsoft MatMulNBits.
 
-Packed UINT4 rows [out, in] are byte for byte what MatMulNBits takes: the stored tensor is only seen as another
-type. Signed codes (source-exact) become unsigned ones with the default zero point of half the range.
+Packed UINT4 rows [out, in] are byte for byte what MatMulNBits takes: the stored tensor is only seen as
+another type. Signed codes (source-exact) become unsigned ones with the default zero point of half the
+range.
 
-Activations are quantised to int8 inside the kernel, three to four times as fast as float32 activations for one to
-eight rows. Source-exact weights keep float32 activations: they stand for a file's own arithmetic.
+Activations are quantised to int8 inside the kernel, three to four times as fast as float32 activations for
+one to eight rows. Source-exact weights keep float32 activations: they stand for a file's own arithmetic.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ def packed_codes(blocked: BlockedWeight) -> ir.TensorProtocol:
 
 
 def packed_zero_points(blocked: BlockedWeight) -> ir.TensorProtocol | None:
-    """[out, ceil(in / block · bits / 8)] uint8, each row packed from a whole byte; None for the default of half the range."""
+    """[out, ceil(in / block · bits / 8)] uint8, each row packed from a whole byte.
+
+    None for the default of half the range.
+    """
     if blocked.zero_point is None:
         return None
     zeros = blocked.zero_point.const_value

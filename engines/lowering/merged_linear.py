@@ -24,7 +24,10 @@ class Projection:
 
 
 def match_projection(output: ir.Value | None) -> Projection | None:
-    """The linear layer that makes `output`, its bias included; None where it is none or its product is used elsewhere too."""
+    """The linear layer that makes `output`, its bias included.
+
+    None where it is none or its product is used elsewhere too.
+    """
     if output is None:
         return None
     node, bias = output.producer(), None

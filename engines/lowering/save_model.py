@@ -19,8 +19,9 @@ _CHUNK = 1 << 24
 def save_model(model: ir.Model, folder: Path) -> None:
     """Write `model.onnx` and `model.onnx.data` into `folder`.
 
-    Constants from _MIN_EXTERNAL bytes are external, at offsets that are multiples of a page. Each is read or computed when it
-    is written, so that one is in memory at a time; two that are the same bytes of the same file are written once.
+    Constants from _MIN_EXTERNAL bytes are external, at offsets that are multiples of a page. Each is read
+    or computed when it is written, so that one is in memory at a time; two that are the same bytes of the
+    same file are written once.
     """
     import onnx_ir as ir
 

@@ -1,7 +1,7 @@
 """A matrix that an embedding and a head share -> two constants over the same bytes of the file.
 
-A session packs the head's matrix and lets go of the stored one. Were it the embedding's too, it would have to stay, and every page
-that packing touched would stay in memory with it.
+A session packs the head's matrix and lets go of the stored one. Were it the embedding's too, it would have
+to stay, and every page that packing touched would stay in memory with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""New tensors from stored ones without reading them: other views of the same bytes, and lazily computed bytes."""
+"""New tensors from stored ones without reading them.
+
+Other views of the same bytes, and lazily computed bytes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def reinterpret(
 def lazy(
     name: str, dtype: ir.DataType, shape: Sequence[int], make: Callable[[], NDArray[np.uint8]]
 ) -> ir.TensorProtocol:
-    """A tensor whose stored bytes `make` computes when they are written. 4-bit types come packed, two values a byte."""
+    """A tensor whose stored bytes `make` computes when they are written.
+
+    4-bit types come packed, two values a byte.
+    """
 
     def tensor() -> ir.TensorProtocol:
         data = np.ascontiguousarray(make()).reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""Transpose + MatMul over a stored matrix [out, in] -> com.microsoft FusedMatMul, which reads it as it is stored."""
+"""Transpose + MatMul over a stored matrix [out, in] -> com.microsoft FusedMatMul over the same bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class FuseTransposedWeights(LoweringPass):
-    """No transposed copy is made while the session is loaded, on disk or in memory; a tied head needs no second matrix."""
+    """No transposed copy is made while the session is loaded, on disk or in memory.
+
+    A tied head needs no second matrix.
+    """
 
     name = "transposed-weights"
 

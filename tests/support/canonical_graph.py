@@ -196,8 +196,9 @@ def tiny_spec(config: TinyDecoder) -> GraphSpec:
         "H": config.num_heads, "G": config.num_kv_heads, "Hd": config.head_size,
     }  # fmt: skip
     return GraphSpec(
-        role="target", variant="logits", precision={"body": config.weights}, inputs=tuple(inputs), outputs=tuple(outputs),
-        sizes=sizes, windows=config.windows, max_positions=config.max_positions, cache_dtype="float32", opset=24,
+        role="target", variant="logits", precision={"body": config.weights}, inputs=tuple(inputs),
+        outputs=tuple(outputs), sizes=sizes, windows=config.windows, max_positions=config.max_positions,
+        cache_dtype="float32", opset=24,
     )  # fmt: skip
 
 

@@ -19,7 +19,8 @@ def write_bias(
 ) -> None:
     """Write 0 where a query row sees a slot and a large finite negative number elsewhere.
 
-    `attention_bias` is causal; `attention_bias_local` also hides what the sliding layers' common window hides.
+    `attention_bias` is causal; `attention_bias_local` also hides what the sliding layers' common window
+    hides.
     """
     num_tokens, capacity = bias.shape[2:]
     query = write_pos[:, None, None] + np.arange(num_tokens)[None, :, None]  # [B, S, 1]

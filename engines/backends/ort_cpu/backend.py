@@ -47,7 +47,7 @@ class OrtCpuBackend(Backend):
         return {"passes": PASSES_VERSION}
 
     def build(self, graph: Path, output: Path, profile: Profile) -> BuildReport:
-        """Lower the canonical graph of folder `graph` into `output`: model, data in this backend's layout, specification.
+        """Lower the canonical graph in `graph` into `output`: model, data in this layout, specification.
 
         UnsupportedError for bfloat16 graphs; InputFileError where the graph cannot be read.
         """

@@ -19,8 +19,8 @@ from .lowered_inputs import BIAS_INPUTS, QUERY_SEQLENS, SEQLENS_K, TOTAL_SEQUENC
 class CallBinding:
     """Buffers of a call of B rows, S tokens and R logit rows against one cache.
 
-    `inputs` and `outputs` are NumPy arrays that ONNX Runtime reads and writes directly; the cache is bound as past and as
-    present, so that nothing of it is ever copied.
+    `inputs` and `outputs` are NumPy arrays that ONNX Runtime reads and writes directly; the cache is bound
+    as past and as present, so that nothing of it is ever copied.
     """
 
     def __init__(

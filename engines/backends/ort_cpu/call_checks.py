@@ -10,7 +10,10 @@ from redraft.export.graph_spec import GraphSpec
 
 
 def check_shapes(call: Call, cache: KVCache, spec: GraphSpec) -> tuple[int, int]:
-    """(S, R) of a call whose arrays have the right dtypes and shapes; RedraftError names the input that does not."""
+    """(S, R) of a call whose arrays have the right dtypes and shapes.
+
+    RedraftError names the input that does not.
+    """
     owner = f"engine '{spec.role}' input"
     sizes = {"B": cache.batch}
     for tensor in spec.inputs:
@@ -24,13 +27,17 @@ def check_shapes(call: Call, cache: KVCache, spec: GraphSpec) -> tuple[int, int]
             sizes["R"] = value.shape[1]
     if sizes["S"] < 1 or sizes["R"] < 1:
         raise RedraftError(
-            f"{owner} 'input_ids': expected at least one token and one logit row, got S={sizes['S']}, R={sizes['R']}"
+            f"{owner} 'input_ids': expected at least one token and one logit row, "
+            f"got S={sizes['S']}, R={sizes['R']}"
         )
     return sizes["S"], sizes["R"]
 
 
 def index_limits(spec: GraphSpec) -> dict[str, int]:
-    """Rows of the tables that a call's numbers index: as the build found them, else what the specification implies."""
+    """Rows of the tables that a call's numbers index.
+
+    As the build found them, else what the specification implies.
+    """
     return {
         "input_ids": int(spec.extra.get("embedding_rows", spec.sizes["T"])),
         "position_ids": int(spec.extra.get("position_rows", spec.max_positions)),
@@ -45,8 +52,8 @@ def check_values(call: Call, cache: KVCache, spec: GraphSpec, limits: Mapping[st
         raise RedraftError(f"engine '{spec.role}' input 'write_pos': expected slots from 0, got {first}")
     if last > cache.capacity:
         raise RedraftError(
-            f"engine '{spec.role}' input 'write_pos': {num_tokens} tokens from slot {last - num_tokens} do not fit into "
-            f"a cache of {cache.capacity} slots",
+            f"engine '{spec.role}' input 'write_pos': {num_tokens} tokens from slot {last - num_tokens} "
+            f"do not fit into a cache of {cache.capacity} slots",
             hint="shorten the prompt or raise the cache capacity",
         )
     for name, limit in (*limits.items(), ("logit_rows", num_tokens)):

@@ -19,7 +19,7 @@ from .session import open_session, resolve_threads
 
 
 class OrtCpuEngine(Engine):
-    """Runs the lowered graph of an engine folder, or a canonical graph as it is: it supplies the inputs the graph has.
+    """Runs a lowered graph, or a canonical one as it is: it supplies the inputs that the graph has.
 
     One call at a time: a second thread that calls `run` waits.
     """

@@ -7,7 +7,7 @@ import gc
 
 
 def release_free_memory() -> None:
-    """Let the C library hand its free blocks back: after a session's weights are freed it may keep most of them.
+    """Let the C library hand its free blocks back; it may keep most of a session's weights otherwise.
 
     Only glibc has a call for it; elsewhere this collects Python's garbage alone.
     """

@@ -29,7 +29,10 @@ def resolve_threads(threads: int | None) -> int:
 
 
 def open_session(model: Path, threads: int | None) -> Any:
-    """An InferenceSession over `model` on the CPU provider; InputFileError where ONNX Runtime cannot read it."""
+    """An InferenceSession over `model` on the CPU provider.
+
+    InputFileError where ONNX Runtime cannot read it.
+    """
     import onnxruntime as ort
 
     if not model.is_file():
@@ -45,7 +48,7 @@ def open_session(model: Path, threads: int | None) -> Any:
 
 
 def session_options(threads: int | None) -> Any:
-    """Options of a session that shares the machine with a second engine and runs shapes that keep changing."""
+    """Options of a session that shares the cores with a second one and runs shapes that keep changing."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()

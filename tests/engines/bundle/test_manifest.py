@@ -84,7 +84,7 @@ def test_another_schema_version_is_refused_with_the_command(bundle: Bundle) -> N
 
 
 def test_a_folder_without_manifest_and_no_folder_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match="holds no manifest.json"):
+    with pytest.raises(InputFileError, match=r"holds no manifest\.json"):
         Bundle.open(tmp_path)
     with pytest.raises(InputFileError, match="is not a folder"):
         Bundle.open(tmp_path / "none")

@@ -39,8 +39,9 @@ CONFIGS = {
     "tied": tiny_config(tied_head=True),
     "biases": tiny_config(qkv_bias=True, output_bias=True, mlp_bias=True),
     "gemma": tiny_config(
-        qk_norm=True, sandwich_norms=True, activation="gelu_tanh", embedding_scale=8.0, attention_soft_cap=20.0,
-        logit_soft_cap=10.0, layers=(LayerConfig(5, ROPE), LayerConfig(None, RopeConfig(1e6))), tied_head=True,
+        qk_norm=True, sandwich_norms=True, activation="gelu_tanh", embedding_scale=8.0,
+        attention_soft_cap=20.0, logit_soft_cap=10.0, layers=(LayerConfig(5, ROPE), LayerConfig(None,
+        RopeConfig(1e6))), tied_head=True,
     ),
 }  # fmt: skip
 
@@ -48,7 +49,10 @@ CONFIGS = {
 def compare(
     graph: Path, folder: Path, rows: int, batch: int, dtype: str = "float32", atol: float | None = None
 ) -> None:
-    """Run the same calls on the graph as it is and lowered: prefill, warm cache, single tokens, ragged rollbacks."""
+    """Run the same calls on the graph as it is and lowered.
+
+    Prefill, warm cache, single tokens, ragged rollbacks.
+    """
     script = random_script(batch, batch, [7, 1, 4, 1, 6, 2], rows, CAPACITY)
     with load(graph) as before, load(build_lowered(graph, folder)) as after:
         for expected, actual in zip(
