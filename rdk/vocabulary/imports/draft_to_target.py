@@ -30,7 +30,7 @@ def target_ids_from_d2t(
     members = None if t2d is None else target_ids_from_t2d(t2d, rows)
     readings = {"offsets": values + np.arange(values.size), "absolute ids": values}
     possible = {name: ids for name, ids in readings.items() if _counts(ids, members, rows)}
-    if len(possible) == 2 and values.any():
+    if len(possible) == 2 and values.size > 1:
         raise UnsupportedError(
             f"d2t can be read as offsets and as absolute ids: both are increasing ids below {rows}",
             hint=_HINT,
