@@ -38,12 +38,12 @@ def export_drafter(
 ) -> GraphSpec:
     """Write the drafter's canonical graph into `folder` (replaced as a whole); return its specification.
 
-    The head keeps the rows `vocab_map.target_ids`, in that order; the embedding keeps all. `drop_layers` leaves
-    layers of the body out. Outputs by variant, then `hidden` where asked for and the cache:
+    The head keeps the rows `vocab_map.target_ids`, in that order; the embedding keeps all. `drop_layers`
+    leaves layers of the body out. Outputs by variant, then `hidden` where asked for and the cache:
 
         redistributed  draft_logits [B, R, T] float32, T = vocab_map.rows
-        factored       hot_logits [B, R, D] float32, soft cap included, and prior_state [B, R, r] float32 = A h
-                       for the kinds that take a state (bucket and low-rank, where anything is pruned)
+        factored       hot_logits [B, R, D] float32, soft cap included, and prior_state [B, R, r] float32
+                       = A h for the kinds that take a state (bucket and low-rank with a pruned head)
 
     Raises:
         MismatchError: the prior belongs to another map or body, or the map to another head.

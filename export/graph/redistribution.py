@@ -1,4 +1,4 @@
-"""Places RDK in the drafter's graph: the prior's state beside the head, and the node redraft::RdkRedistribute."""
+"""Places RDK in the drafter's graph: the prior's state beside the head, the node redraft::RdkRedistribute."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def add_redistribution(
     *,
     soft_cap: float | None,
 ) -> ir.Value:
-    """draft_logits [B, R, T] float32: the node `rdk`, its model-local function and its constants `rdk.<name>`.
+    """draft_logits [B, R, T] float32: the node `rdk`, its model-local function, its constants `rdk.<name>`.
 
-    Inputs of the node: hot_logits, prior_state for the kinds that take one, then the constants in the order of
-    `rdk_node_inputs`. UnsupportedError for bucket under a soft cap.
+    Inputs of the node: hot_logits, prior_state for the kinds that take one, then the constants in the order
+    of `rdk_node_inputs`. UnsupportedError for bucket under a soft cap.
     """
     constants = rdk_node_inputs(prior, vocab_map)
     function = rdk_function(prior.kind, identity=vocab_map.is_identity, soft_cap=soft_cap)
