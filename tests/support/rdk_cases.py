@@ -20,11 +20,17 @@ def small_map(rows: int = 23, hot: int = 6, *, num_tokens: int = 0, seed: int = 
 
 
 def random_prior(
-    kind: str, vocab_map: VocabMap, *, hidden_size: int = 5, rank: int = 3, epsilon: float = 0.1, seed: int = 1
+    kind: str,
+    vocab_map: VocabMap,
+    *,
+    hidden_size: int = 5,
+    rank: int = 3,
+    epsilon: float = 0.1,
+    seed: int = 1,
 ) -> RdkPrior:
     """A prior of `kind` for `vocab_map` with random content."""
     rng = np.random.default_rng(seed)
-    d, c, t = vocab_map.num_hot, vocab_map.num_cold, vocab_map.rows
+    d, c = vocab_map.num_hot, vocab_map.num_cold
 
     def normal(*shape: int) -> NDArray[np.float32]:
         return rng.normal(size=shape).astype(np.float32)

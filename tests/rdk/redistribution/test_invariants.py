@@ -89,9 +89,7 @@ def test_first_order_approaches_dense_with_the_square_of_one_over_tau() -> None:
     for ratio in (0.2, 0.1, 0.05):
         inputs = PriorInputs(vocab_map, "b" * 64, covariance_factor=factor)
         pair = [
-            distribution(
-                reference(unfitted_prior(k, inputs, epsilon=1.0, tau=scale / ratio), vocab_map, hot)
-            )
+            distribution(reference(unfitted_prior(k, inputs, epsilon=1.0, tau=scale / ratio), vocab_map, hot))
             for k in ("dense", "first-order")
         ]
         errors.append(float(np.abs(pair[0] - pair[1]).sum()))
@@ -169,7 +167,9 @@ def test_some_kernel_reaches_acceptance_one_where_tli_is_capped() -> None:
     prior = random_prior("dense", MAP, epsilon=1.0)
     prior = dataclasses.replace(prior, arrays={"kernel": np.tile(p, (6, 1))})
     hot, _ = hot_and_hidden()
-    assert expected_acceptance(p, distribution(reference(prior, MAP, hot[0, 0]))) == pytest.approx(1, abs=1e-6)
+    assert expected_acceptance(p, distribution(reference(prior, MAP, hot[0, 0]))) == pytest.approx(
+        1, abs=1e-6
+    )
     tli = distribution(reference(random_prior("tli", MAP), MAP, hot[0, 0]))
     assert expected_acceptance(p, tli) <= p[MAP.target_ids].sum() + 1e-6
 

@@ -29,9 +29,7 @@ def test_the_identity_kernel_is_tli() -> None:
     kernel = np.eye(23, dtype=np.float32)[MAP.target_ids]
     for epsilon in (0.3, 1.0):
         prior = with_arrays(random_prior("dense", MAP, epsilon=epsilon), kernel=kernel)
-        np.testing.assert_allclose(
-            distribution(reference(prior, MAP, HOT)), distribution(TLI), atol=1e-12
-        )
+        np.testing.assert_allclose(distribution(reference(prior, MAP, HOT)), distribution(TLI), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["dense", "first-order"])

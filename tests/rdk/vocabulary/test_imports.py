@@ -92,11 +92,11 @@ def test_files_that_torch_did_not_write_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="does not exist"):
         import_ids(path, 12)
     path.write_bytes(pickle.dumps([1, 2]))
-    with pytest.raises(InputFileError, match="not a zip archive of torch.save"):
+    with pytest.raises(InputFileError, match=r"not a zip archive of torch\.save"):
         import_ids(path, 12)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/b", b"")
-    with pytest.raises(InputFileError, match="not one that torch.save wrote"):
+    with pytest.raises(InputFileError, match=r"not one that torch\.save wrote"):
         import_ids(path, 12)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", pickle.dumps([1, 2])[:-4])
