@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .calibration_text import CalibrationText, TextSequence
+from .collect_statistics import collect_statistics, probability_rows
 from .generate_text import generate_text
 from .prompts import CalibrationPrompt, built_in_prompts, read_prompts
 from .teacher_forcing import RowChunk, teacher_forced
@@ -13,7 +14,9 @@ __all__ = [
     "RowChunk",
     "TextSequence",
     "built_in_prompts",
+    "collect_statistics",
     "generate_text",
+    "probability_rows",
     "read_prompts",
     "teacher_forced",
 ]
