@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,14 @@ import pytest
 from tests.support.array_checkpoint import ArrayCheckpoint, tiny_config
 from tests.support.canonical_graph import TinyDecoder, write_tiny
 from tests.support.engine_calls import build_lowered, load, random_script, run_script
+from tests.support.rdk_cases import random_prior, small_map
 from tests.support.tolerances import assert_close
 
 from redraft.engines import Profile
 from redraft.engines.backends.ort_cpu import OrtCpuBackend
-from redraft.export import Precision, export_target
+from redraft.export import Precision, drafter_body_digest, export_drafter, export_target
 from redraft.export.config import LayerConfig, RopeConfig
+from redraft.rdk.prior import KINDS
 
 CAPACITY = 40
 ROPE = RopeConfig(10000.0)
@@ -48,13 +51,14 @@ CONFIGS = {
 
 def compare(
     graph: Path, folder: Path, rows: int, batch: int, dtype: str = "float32", atol: float | None = None
-) -> None:
+) -> Path:
     """Run the same calls on the graph as it is and lowered.
 
     Prefill, warm cache, single tokens, ragged rollbacks.
     """
     script = random_script(batch, batch, [7, 1, 4, 1, 6, 2], rows, CAPACITY)
-    with load(graph) as before, load(build_lowered(graph, folder)) as after:
+    build_lowered(graph, folder)
+    with load(graph) as before, load(folder) as after:
         for expected, actual in zip(
             run_script(before, script, CAPACITY), run_script(after, script, CAPACITY), strict=True
         ):
@@ -64,6 +68,7 @@ def compare(
                     assert_close(actual[name], value, dtype)
                 else:
                     np.testing.assert_allclose(actual[name], value, atol=atol)
+    return folder
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -94,6 +99,18 @@ def test_quantised_graphs_lower_up_to_int8_activations(precision: str, tmp_path:
         ArrayCheckpoint.random(CONFIGS["tied"]), graph, Precision.parse(precision), outputs=("hidden",)
     )
     compare(graph, tmp_path / "engine", 80, 2, atol=0.3)
+
+
+@pytest.mark.parametrize("variant", ["redistributed", "factored"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_drafters_of_every_kind_lower_without_loss(kind: str, variant: str, tmp_path: Path) -> None:
+    checkpoint, precision = ArrayCheckpoint.random(CONFIGS["tied"]), Precision.parse("fp32")
+    vocab_map = small_map(80, 24, num_tokens=76)
+    digest = drafter_body_digest(checkpoint, precision)
+    prior = replace(random_prior(kind, vocab_map, hidden_size=64), body_digest=digest)
+    export_drafter(checkpoint, tmp_path / "graph", precision, vocab_map, prior, variant=variant)  # type: ignore[arg-type]
+    folder = compare(tmp_path / "graph", tmp_path / "engine", 80, 2)
+    assert not onnx.load(folder / "model.onnx", load_external_data=False).functions
 
 
 def test_the_lowered_graph_needs_no_mask_and_no_capacity_sized_input(tmp_path: Path) -> None:
