@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from redraft._core.errors import RedraftError, UsageError
 from redraft.engines.base import Call, Engine
 
-from .calibration_text import CalibrationText, TextSequence
+from .calibration_text import CalibrationText
 
 _LOGITS = {"logits": "logits", "redistributed": "draft_logits"}
 _CHUNK_BYTES = 64 << 20
@@ -30,8 +30,8 @@ class RowChunk:
 def teacher_forced(engine: Engine, text: CalibrationText, *, chunk: int | None = None) -> Iterator[RowChunk]:
     """Every position whose next token was written by the target, in order.
 
-    All calls have one shape of `chunk` tokens and rows, so that memory stays at one buffer of at most 64 MiB of
-    logits (chosen so by default) and the cache of the longest sequence.
+    All calls that give rows have one shape of `chunk` tokens, so that memory stays at one buffer of logits (of at
+    most 64 MiB by default) and the cache of the longest sequence.
 
     UsageError where a sequence is longer than the model's positions.
     """
@@ -46,35 +46,26 @@ def teacher_forced(engine: Engine, text: CalibrationText, *, chunk: int | None =
         return
     cache = engine.allocate_cache(1, longest + width)
     every_row = np.arange(width)[None]
+    name = _LOGITS.get(engine.spec.variant, "")
     for sequence in text.sequences:
-        for start in range(0, len(sequence.ids) - 1, width):
-            call = _call(engine, sequence, start, width, every_row)
-            outputs = engine.run(call, cache)
-            kept = _kept(sequence, start, width)
-            if kept.start < kept.stop:
-                logits = outputs.get(_LOGITS.get(engine.spec.variant, ""))
-                if logits is None:
-                    raise RedraftError(
-                        f"a '{engine.spec.variant}' graph has no logits over the target vocabulary"
-                    )
-                hidden = outputs.get("hidden")
-                next_ids = np.array(sequence.ids[start + kept.start + 1 : start + kept.stop + 1], np.int64)
-                yield RowChunk(logits[0, kept], None if hidden is None else hidden[0, kept], next_ids)
+        first, last = len(sequence.prompt_ids) - 1, len(sequence.ids) - 1
+        for start in range(0, first, width):
+            ids = np.array([sequence.ids[start : min(start + width, first)]], np.int64)
+            engine.run(_call(engine, ids, start, np.zeros((1, 1), np.int64)), cache)
+        for start in range(first, last, width):
+            count = min(width, last - start)
+            ids = np.zeros((1, width), np.int64)  # past the sequence's end it is padding
+            ids[0, :count] = sequence.ids[start : start + count]
+            outputs = engine.run(_call(engine, ids, start, every_row), cache)
+            if name not in outputs:
+                raise RedraftError(
+                    f"a '{engine.spec.variant}' graph has no logits over the target vocabulary"
+                )
+            hidden = outputs.get("hidden")
+            next_ids = np.array(sequence.ids[start + 1 : start + count + 1], np.int64)
+            yield RowChunk(outputs[name][0, :count], None if hidden is None else hidden[0, :count], next_ids)
 
 
-def _call(
-    engine: Engine, sequence: TextSequence, start: int, width: int, every_row: NDArray[np.int64]
-) -> Call:
-    """A call over positions start .. start + width; past the sequence's end it is padding."""
-    padded = np.zeros((1, width), np.int64)
-    tokens = sequence.ids[start : start + width]
-    padded[0, : len(tokens)] = tokens
-    positions = np.minimum(start + every_row, engine.spec.max_positions - 1)
-    return Call(padded, positions, np.array([start], np.int64), every_row)
-
-
-def _kept(sequence: TextSequence, start: int, width: int) -> slice:
-    """The rows of a call whose next token is one of the sequence's output."""
-    first = len(sequence.prompt_ids) - 1
-    last = len(sequence.ids) - 1
-    return slice(max(first - start, 0), max(min(last - start, width), 0))
+def _call(engine: Engine, ids: NDArray[np.int64], start: int, rows: NDArray[np.int64]) -> Call:
+    positions = np.minimum(start + np.arange(ids.shape[1])[None], engine.spec.max_positions - 1)
+    return Call(ids, positions, np.array([start], np.int64), rows)
