@@ -10,8 +10,8 @@ What a lowering pass finds:
 * MatMul nodes of linear layers, Gather and Attention carry `redraft.role` (linear, embedding, attention) in
   their metadata; a linear also `redraft.format`.
 * A linear layer is MatMul(x, Transpose(W)), an embedding Gather(W, ids), with W [out, in] in one of the forms
-  that `stored_matrix` documents: an initializer, or a blocked DequantizeLinear of initializers. A tied head
-  of the embedding's format uses the same W value as the embedding.
+  that `parts.stored_matrix` documents: an initializer, or a blocked DequantizeLinear of initializers. A tied
+  head of the embedding's format uses the same W value as the embedding.
 * Rotary tables are `rope.{j}.cos` and `.sin` [max_positions, Hd / 2] float32, one pair for every distinct
   rule;
   a pass may cut them to the cache's capacity.
@@ -22,7 +22,7 @@ What a lowering pass finds:
 from .drafter_body import drafter_body_digest, head_rows
 from .export_drafter import DrafterVariant, export_drafter
 from .export_target import export_target
-from .graph_folder import IR_VERSION, OPSET
+from .writing import IR_VERSION, OPSET
 
 __all__ = [
     "IR_VERSION",

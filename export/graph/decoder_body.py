@@ -14,11 +14,8 @@ from redraft.export.checkpoint.base import Checkpoint
 from redraft.export.config import DecoderConfig
 from redraft.export.precision import Precision
 
-from .attention import Attention
-from .graph_builder import FLOAT, GraphBuilder
-from .linear import embed, linear
-from .norm import rms_norm
-from .stored_matrix import NUMBER_TYPES, MatrixSource, StoredMatrix, add_matrix
+from .parts import NUMBER_TYPES, Attention, MatrixSource, StoredMatrix, add_matrix, embed, linear, rms_norm
+from .writing import FLOAT, GraphBuilder
 
 
 class DecoderBody:

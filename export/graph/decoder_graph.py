@@ -14,9 +14,8 @@ from redraft.export.graph_spec import GraphSpec
 from redraft.export.precision import Precision
 
 from .decoder_body import DecoderBody
-from .graph_builder import GraphBuilder
-from .graph_folder import GraphFolder
 from .head import hidden_rows
+from .writing import GraphBuilder, GraphFolder
 
 HIDDEN = TensorSpec("hidden", "float32", ("B", "R", "E"))
 """Optional output: the head's input."""

@@ -17,10 +17,10 @@ from redraft.rdk.vocabulary import VocabMap
 
 from .decoder_graph import graph_facts, optional_outputs, precision_json, start_graph
 from .drafter_body import check_rows, drafter_body_digest, kept_layers
-from .graph_folder import OPSET, graph_folder
 from .graph_inputs import COMPUTE_DTYPES, input_specs, model_sizes, present_specs
 from .head import head_logits
 from .redistribution import add_prior_state, add_redistribution
+from .writing import OPSET, graph_folder
 
 DrafterVariant = Literal["redistributed", "factored"]
 

@@ -11,9 +11,9 @@ from redraft.export.graph_spec import GraphSpec
 from redraft.export.precision import Precision
 
 from .decoder_graph import graph_facts, optional_outputs, precision_json, start_graph
-from .graph_folder import OPSET, graph_folder
 from .graph_inputs import COMPUTE_DTYPES, input_specs, model_sizes, present_specs
 from .head import head_logits
+from .writing import OPSET, graph_folder
 
 
 def export_target(

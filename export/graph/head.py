@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from .decoder_body import DecoderBody
 from .drafter_body import head_tensor
-from .graph_builder import FLOAT, GraphBuilder
-from .linear import linear
-from .stored_matrix import MatrixSource, StoredMatrix, add_matrix
+from .parts import MatrixSource, StoredMatrix, add_matrix, linear
+from .writing import FLOAT, GraphBuilder
 
 
 def hidden_rows(body: DecoderBody, residual: ir.Value) -> ir.Value:

@@ -8,9 +8,8 @@ from redraft.rdk.prior import RdkPrior
 from redraft.rdk.redistribution import rdk_function, rdk_node_inputs
 from redraft.rdk.vocabulary import VocabMap
 
-from .graph_builder import FLOAT, GraphBuilder
-from .linear import linear
-from .stored_matrix import StoredMatrix
+from .parts import StoredMatrix, linear
+from .writing import FLOAT, GraphBuilder
 
 RDK_NODE = "rdk"
 """Name of the node."""

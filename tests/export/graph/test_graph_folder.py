@@ -19,8 +19,7 @@ from tests.support.graph_runner import GraphRunner
 from redraft._core.errors import RedraftError
 from redraft._core.tensor_spec import TensorSpec
 from redraft.export import GraphSpec, Precision, export_target
-from redraft.export.graph.graph_builder import GraphBuilder
-from redraft.export.graph.graph_folder import IR_VERSION, OPSET, check_graph, graph_folder
+from redraft.export.graph.writing import IR_VERSION, OPSET, GraphBuilder, check_graph, graph_folder
 from redraft.export.graph_spec import DATA_FILE, GRAPH_FILE
 
 GIB = 1 << 30

@@ -9,7 +9,7 @@ import pytest
 
 from redraft._core.errors import UnsupportedError
 from redraft.export.config import RopeConfig
-from redraft.export.graph.rope_tables import attention_factor, inverse_frequencies, rope_tables
+from redraft.export.graph.parts.rope_tables import attention_factor, inverse_frequencies, rope_tables
 
 HEAD_SIZE = 64
 RULES: dict[str, tuple[RopeConfig, dict[str, Any]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from .graph_builder import FLOAT, GraphBuilder
+from redraft.export.graph.writing import FLOAT, GraphBuilder
 
 
 def rms_norm(

@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 
 from redraft._core.errors import UnsupportedError
 from redraft.export.checkpoint.base import BlockQuantized, Checkpoint
+from redraft.export.graph.writing import FLOAT, GraphBuilder
 from redraft.export.precision import BLOCK, Format
 from redraft.export.quantize import IntegerBlocks, pack_nibbles, quantize_blocks, source_blocks
-
-from .graph_builder import FLOAT, GraphBuilder
 
 NUMBER_TYPES: dict[str, ir.DataType] = {
     "fp32": ir.DataType.FLOAT,

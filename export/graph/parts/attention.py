@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import onnx_ir as ir
 
 from redraft.export.config import DecoderConfig, LayerConfig, RopeConfig
+from redraft.export.graph.writing import FLOAT, GraphBuilder
 
-from .graph_builder import FLOAT, GraphBuilder
 from .rope_tables import rope_tables
 
 

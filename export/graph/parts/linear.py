@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from .graph_builder import FLOAT, GraphBuilder
+from redraft.export.graph.writing import FLOAT, GraphBuilder
+
 from .stored_matrix import StoredMatrix
 
 LINEAR_ROLE = {"redraft.role": "linear"}
