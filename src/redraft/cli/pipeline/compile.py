@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from redraft._core.errors import InputFileError, RedraftError
 from redraft.cli.output import note
 from redraft.cli.recipe import Recipe
+from redraft.cli.unfitted import WITHOUT_STATISTICS
 
-from . import calibration_steps, drafter_steps, engine_steps, finish_steps, graph_steps
+from . import drafter_steps, engine_steps, finish_steps, graph_steps, statistics_step, text_step
 from .journal import Journal, StepNeededError
 from .staging import compiling, publish, start_partial
 from .work import Work
@@ -50,16 +52,33 @@ def run_steps(work: Work, recipe_text: str) -> None:
     """Every step, in order; those that are done are skipped by the journal."""
     tokenizer = graph_steps.export_tokenizer(work)
     target = graph_steps.export_target_graph(work)
-    engines = [engine_steps.build_engine(work, "target", "target", target, name) for name in work.backends]
-    text = calibration_steps.generate_text(work, target)
-    vocab_map = drafter_steps.build_map(work, tokenizer, text)
-    prior = drafter_steps.make_prior(work, target, text, vocab_map)
+    target_engines = engine_steps.build_engines(work, "target", target)
+    text, statistics = _calibrate(work, target, target_engines)
+    vocab_map = drafter_steps.build_map(work, tokenizer, target, statistics)
+    prior = drafter_steps.make_prior(work, vocab_map, statistics)
     drafter = drafter_steps.export_drafter(work, vocab_map, prior)
-    engines += [
-        engine_steps.build_engine(work, "drafter", "drafter", drafter, name) for name in work.backends
-    ]
-    finish_steps.write_bundle(work, recipe_text, tokenizer, target, drafter, engines)
-    finish_steps.verify_bundle(work)
+    drafter_engines = engine_steps.build_engines(work, "drafter", drafter)
+    facts = {
+        "tokenizer": tokenizer,
+        "target": target,
+        "text": text,
+        "map": vocab_map,
+        "prior": prior,
+        "drafter": drafter,
+    }
+    engines = [*target_engines.values(), *drafter_engines.values()]
+    finish_steps.write_bundle(work, recipe_text, facts, engines)
+    finish_steps.verify_bundle(work, facts, engines)
+
+
+def _calibrate(
+    work: Work, target: dict[str, Any], engines: dict[str, dict[str, Any]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Facts of the text and of the statistics; none of either where neither map nor prior looks at them."""
+    if work.recipe.vocabulary.source != "generated" and work.recipe.rdk.kind in WITHOUT_STATISTICS:
+        return {}, {}
+    text = text_step.write_text(work, target, engines)
+    return text, statistics_step.collect(work, target, engines, text)
 
 
 def _is_up_to_date(recipe: Recipe, recipe_text: str, bundle: Path, backends: tuple[str, ...]) -> bool:

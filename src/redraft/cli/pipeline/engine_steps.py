@@ -38,18 +38,25 @@ def calibration_backend(work: Work) -> str:
     return DEFAULT_BACKEND if get_backend(DEFAULT_BACKEND).availability().ok else work.backends[0]
 
 
-def build_engine(
-    work: Work, role: Role, name: str, graph: dict[str, Any], backend_name: str
-) -> dict[str, Any]:
-    """Build `engines/<backend>/<key>/` of the graph that a step left; facts: what the manifest says of an
-    engine.
+def build_engines(work: Work, role: Role, graph: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Build the graph that a step left for every chosen backend, and for the one that the steps decode on.
+
+    Backend -> facts of the engine, as the manifest has them.
     """
+    names = list(work.backends)
+    if role == "target" and calibration_backend(work) not in names:
+        names.insert(0, calibration_backend(work))
+    return {name: _build(work, role, graph, name) for name in names}
+
+
+def _build(work: Work, role: Role, graph: dict[str, Any], backend_name: str) -> dict[str, Any]:
     backend = get_backend(backend_name)
     key = engine_key(graph["digest"], backend, work.profile)
     folder = f"{ENGINES}/{backend_name}/{key}"
 
     def run() -> dict[str, Any]:
         built = build_cached(backend, work.folder / graph["folder"], work.profile, work.folder / ENGINES, key)
+        (work.folder / ENGINES / backend_name / f".{key}.lock").unlink(missing_ok=True)
         report = built.report
         return {
             "role": role,
@@ -63,7 +70,5 @@ def build_engine(
             "seconds": report.seconds,
         }
 
-    title = f"{name} engine for {backend_name}"
-    return work.step(
-        f"{name} engine, {backend_name}", title, inputs=key, layer="engines", outputs=[folder], run=run
-    )
+    title = f"{role} engine for {backend_name}"
+    return work.step(title, title, inputs=key, layer="engines", outputs=[folder], run=run)

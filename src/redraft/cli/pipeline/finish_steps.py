@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from redraft import __version__
 from redraft._core.atomic import atomic_file
 from redraft._core.digest import digest_json
+from redraft._core.errors import RedraftError
 from redraft.export.graph_spec import GraphSpec, Role
 
 from .journal import JOURNAL
@@ -105,3 +106,29 @@ def _prior(facts: dict[str, Any]) -> PriorEntry:
     from redraft.engines.bundle import PriorEntry
 
     return PriorEntry(kind=facts["kind"], digest=facts["digest"], fitted=False)
+
+
+def verify_bundle(
+    work: Work, facts: dict[str, dict[str, Any]], engines: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Check every engine against its graph, and greedy speculation against plain decoding; facts: the checks.
+
+    RedraftError where a check fails: the bundle is then not put in its place.
+    """
+
+    def run() -> dict[str, Any]:
+        from redraft.cli.verification import verify
+        from redraft.engines.bundle import Bundle
+        from redraft.engines.verification.check import passed
+
+        checks = verify(Bundle.open(work.folder), thorough=False)
+        if not passed(checks):
+            failed = next(check for check in checks if check.ok is False)
+            raise RedraftError(
+                f"the compiled bundle does not verify: {failed.name}: {failed.sentence}",
+                hint=f"look at it with `redraft verify {work.folder}`",
+            )
+        return {"checks": [check.to_json() for check in checks]}
+
+    inputs = {"facts": facts, "engines": list(engines)}
+    return work.step("verify", "verification", inputs=inputs, layer="runtime", outputs=[], run=run)

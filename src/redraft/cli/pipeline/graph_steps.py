@@ -44,7 +44,7 @@ def export_target_graph(work: Work) -> dict[str, Any]:
         export_target(work.target, work.folder / folder, precision, outputs=("hidden",))
         return _facts(work, work.target, folder, f"{LICENCES}/target")
 
-    inputs = {"source": work.target_identity, "precision": _plain(precision)}
+    inputs = {"source": work.target_identity, "precision": plain_precision(precision)}
     title = f"target graph, {precision.label}, from {work.recipe.target.checkpoint}"
     outputs = [folder, f"{LICENCES}/target"]
     return work.step("target graph", title, inputs=inputs, layer="export", outputs=outputs, run=run)
@@ -77,7 +77,7 @@ def export_drafter_graph(
 
     inputs = {
         "source": work.drafter_identity,
-        "precision": _plain(precision),
+        "precision": plain_precision(precision),
         "drop_layers": list(drop),
         "outputs": list(outputs),
         **identity,
@@ -120,5 +120,6 @@ def _licence_names(files: Sequence[Path], folder: str) -> list[str]:
     return [f"{folder}/{file.name}" for file in files]
 
 
-def _plain(precision: Precision) -> dict[str, str]:
+def plain_precision(precision: Precision) -> dict[str, str]:
+    """A precision as a JSON object, for the keys of steps."""
     return {part: getattr(precision, part) for part in ("body", "embedding", "head", "compute")}

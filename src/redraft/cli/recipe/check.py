@@ -52,7 +52,7 @@ def _check_rdk(recipe: Recipe) -> None:
         raise UsageError(f"recipe: 'rdk.rank' is at least 1, got {rdk.rank}")
     if not 0 <= rdk.epsilon <= 1:
         raise UsageError(f"recipe: 'rdk.epsilon' lies between 0 and 1, got {rdk.epsilon}")
-    if rdk.tau <= 0:
+    if rdk.tau is not None and rdk.tau <= 0:
         raise UsageError(f"recipe: 'rdk.tau' is above 0, got {rdk.tau}")
 
 

@@ -54,8 +54,8 @@ class RdkRecipe:
 
     kind: str = "low-rank"
     rank: int = 32
-    epsilon: float = 0.1
-    tau: float = 1.0
+    epsilon: float = 0.05
+    tau: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

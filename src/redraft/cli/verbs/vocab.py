@@ -80,7 +80,7 @@ def build(
     else:
         from redraft.rdk.vocabulary import build_from_scores
 
-        scores = _corpus_counts(opened, corpus) if corpus else _generated_scores(model, opened, generate or 0)
+        scores = _corpus_counts(opened, corpus) if corpus else _generated_scores(model, generate or 0)
         built = build_from_scores(scores, opened.tokenizer.info, keep=keep, size=size)
     built.vocab_map.save(output)
     note(f"wrote {output}: {built.note}")
@@ -110,8 +110,7 @@ def import_(
     from redraft.rdk.vocabulary.imports import import_ids
 
     opened = open_model(model)
-    imported = import_ids(source, rows=opened.rows)
-    built = build_from_ids(imported.target_ids, opened.tokenizer.info, rows=opened.rows)
+    built = build_from_ids(import_ids(source, opened.rows), opened.tokenizer.info, rows=opened.rows)
     built.vocab_map.save(output)
     note(f"wrote {output}: {built.note}")
     _report(built, output, json_)
@@ -173,6 +172,23 @@ def _corpus_counts(model: Model, paths: list[Path]) -> Any:
     from redraft.rdk.vocabulary import count_tokens
 
     return count_tokens((ids for path in paths for ids in tokens_of_text(path, model.tokenizer)), model.rows)
+
+
+def _generated_scores(bundle: str, num_tokens: int) -> Any:
+    """[T]: the target's mean probability row along text that it writes itself."""
+    from redraft.cli.output import progress
+    from redraft.engines.bundle import Bundle, load_engine
+    from redraft.runtime.calibration import collect_statistics, generate_text
+    from redraft.runtime.text import TextTokenizer
+
+    opened = Bundle.open(bundle)
+    tokenizer = TextTokenizer.read(opened.tokenizer_folder)
+    with load_engine(opened, "target") as engine:
+        with progress("tokens") as advance:
+            text = generate_text(engine, tokenizer, num_tokens=num_tokens, progress=advance)
+        with progress("positions") as advance:
+            found = collect_statistics(engine, text, num_tokens=tokenizer.info.size, progress=advance)
+    return found.rows.mean
 
 
 def _coverage(vocab_map: VocabMap, model_name: str, paths: list[Path]) -> dict[str, Any]:
