@@ -98,6 +98,14 @@ def test_the_ends_of_epsilon_agree(kind: str, epsilon: float) -> None:
     agree(random_prior(kind, vocab_map, epsilon=epsilon), vocab_map, *inputs(vocab_map))
 
 
+@pytest.mark.parametrize("kind", ["dense", "first-order"])
+def test_hot_tokens_far_below_the_top_keep_their_logits_although_d_underflows(kind: str) -> None:
+    vocab_map = MAPS["D6"]
+    hot = np.array(EXTREMES["plus and minus 80"]).reshape(1, 1, 6)
+    found = run_node(random_prior(kind, vocab_map, epsilon=0.0), vocab_map, hot, np.ones((1, 1, 5)))
+    assert_close(found[..., vocab_map.target_ids], hot)
+
+
 def test_a_first_order_prior_that_clamps_agrees() -> None:
     vocab_map = MAPS["D6"]
     prior = random_prior("first-order", vocab_map)
