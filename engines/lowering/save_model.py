@@ -89,8 +89,7 @@ def _append(file: BinaryIO, tensor: ir.TensorProtocol) -> tuple[int, int]:
             original.seek(offset)
             while length:
                 chunk = original.read(min(length, _CHUNK))
-                if not chunk:
-                    raise EOFError(f"{path} is truncated")
+                assert chunk, f"{path} is truncated"
                 file.write(chunk)
                 length -= len(chunk)
     return start, file.tell() - start

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from redraft._core.atomic import atomic_file
-from redraft._core.errors import InputFileError, UnsupportedError
+from redraft._core.errors import InputFileError, RedraftError, UnsupportedError
 from redraft.engines.base import Availability, Backend, BuildReport, LoadOptions, Profile
 from redraft.export.graph_spec import DATA_FILE, GRAPH_FILE, SPEC_FILE, GraphSpec
 
@@ -95,16 +95,36 @@ def _load_canonical(path: Path) -> Any:
     import onnx_ir as ir
 
     try:
-        return ir.load(path)
+        model = ir.load(path)
+        _check_data(model, path)
+        return model
     except FileNotFoundError:
         raise InputFileError(
             f"{path} is missing", hint="export the graph again with `redraft export`"
         ) from None
+    except RedraftError:
+        raise
     except Exception as error:  # protobuf and onnx-ir raise many kinds
         raise InputFileError(
             f"{path} is not a readable ONNX file: {error}",
             hint="export the graph again with `redraft export`",
         ) from error
+
+
+def _check_data(model: Any, path: Path) -> None:
+    """InputFileError where an external tensor reaches beyond its file."""
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        length = getattr(tensor, "length", None)
+        if length is None:
+            continue
+        data = Path(tensor.path)
+        size = data.stat().st_size if data.is_file() else 0
+        if (tensor.offset or 0) + length > size:
+            raise InputFileError(
+                f"{data} is missing or truncated: tensor '{value.name}' ends behind its {size} bytes",
+                hint="export the graph again with `redraft export`",
+            )
 
 
 def _index_limits(model: Any) -> dict[str, int]:

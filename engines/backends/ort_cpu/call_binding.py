@@ -52,14 +52,17 @@ class CallBinding:
             self._io.bind_output(present, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
         self._binding = self._io._iobinding
 
-    def run(self, call: Call) -> Outputs:
-        """Copy the call's few numbers in, run, and return the output buffers."""
+    def run(self, call: Call, used: int) -> Outputs:
+        """Copy the call's few numbers in, run, and return the output buffers.
+
+        `used` is the largest number of used slots after the call.
+        """
         inputs = self.inputs
         for name in self._call_inputs:
             np.copyto(inputs[name], getattr(call, name))
         if SEQLENS_K in inputs:
             np.add(call.write_pos, self._num_tokens - 1, out=inputs[SEQLENS_K], casting="unsafe")
-            inputs[TOTAL_SEQUENCE_LENGTH][...] = inputs[SEQLENS_K].max() + 1
+            inputs[TOTAL_SEQUENCE_LENGTH][...] = used
         for name in self._biases:
             write_bias(inputs[name], name, call.write_pos, self._spec)
         try:

@@ -12,7 +12,7 @@ from redraft.engines.base import Call, Engine, KVCache, LoadOptions, Outputs
 from redraft.export.graph_spec import GRAPH_FILE, GraphSpec
 
 from .call_binding import CallBinding
-from .call_checks import check_cache_size, check_shapes, check_values, index_limits
+from .call_checks import call_form, check_cache_size, check_form, check_values, index_limits
 from .free_memory import release_free_memory
 from .kv_cache import OrtCpuCache
 from .session import open_session, resolve_threads
@@ -48,15 +48,14 @@ class OrtCpuEngine(Engine):
         session = self._require_open()
         if not isinstance(cache, OrtCpuCache) or cache not in self._caches:
             raise MismatchError(f"engine '{self.spec.role}': the cache belongs to another engine")
-        shape = check_shapes(call, cache, self.spec)
-        check_values(call, cache, self.spec, self._limits)
+        form = call_form(call)
         with self._lock:
-            binding = cache.find_binding(shape)
+            binding = cache.find_binding(form)
             if binding is None:
-                sizes = {"B": cache.batch, "N": cache.capacity, "S": shape[0], "R": shape[1]}
+                sizes = check_form(call, cache, self.spec)
                 binding = CallBinding(session, self.spec, cache.arrays, sizes)
-                cache.keep_binding(shape, binding)
-            return binding.run(call)
+                cache.keep_binding(form, binding)
+            return binding.run(call, check_values(call, cache, self.spec, self._limits))
 
     def close(self) -> None:
         """Free the session and every binding on it. Idempotent."""

@@ -12,6 +12,7 @@ from redraft.engines.base import KVCache
 from redraft.export.graph_spec import GraphSpec
 
 from .call_binding import CallBinding
+from .call_checks import Form
 
 _MAX_BINDINGS = 48
 
@@ -27,7 +28,7 @@ class OrtCpuCache(KVCache):
             if tensor.name.startswith("past_key_values."):
                 shape = tensor.shape({**spec.sizes, "B": batch, "N": capacity})
                 self.arrays[tensor.name] = np.zeros(shape, tensor.numpy_dtype)
-        self._bindings: OrderedDict[tuple[int, int], CallBinding] = OrderedDict()
+        self._bindings: OrderedDict[Form, CallBinding] = OrderedDict()
 
     @property
     def num_bytes(self) -> int:
@@ -41,16 +42,16 @@ class OrtCpuCache(KVCache):
             self.arrays[f"past_key_values.{layer}.value"].copy(),
         )
 
-    def find_binding(self, shape: tuple[int, int]) -> CallBinding | None:
-        """The binding of calls with this (S, R), where there is one."""
-        binding = self._bindings.get(shape)
+    def find_binding(self, form: Form) -> CallBinding | None:
+        """The binding of calls of this form, where there is one."""
+        binding = self._bindings.get(form)
         if binding is not None:
-            self._bindings.move_to_end(shape)
+            self._bindings.move_to_end(form)
         return binding
 
-    def keep_binding(self, shape: tuple[int, int], binding: CallBinding) -> None:
+    def keep_binding(self, form: Form, binding: CallBinding) -> None:
         """Remember a binding; the longest unused one goes when there are many."""
-        self._bindings[shape] = binding
+        self._bindings[form] = binding
         if len(self._bindings) > _MAX_BINDINGS:
             self._bindings.popitem(last=False)
 

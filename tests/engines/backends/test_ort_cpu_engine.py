@@ -22,6 +22,7 @@ from tests.support.tolerances import assert_close
 from redraft._core.errors import InputFileError, MismatchError, RedraftError, UnsupportedError, UsageError
 from redraft.engines import Call, LoadOptions, Profile
 from redraft.engines.backends.ort_cpu import OrtCpuBackend, OrtCpuEngine
+from redraft.engines.backends.ort_cpu.call_checks import call_form
 
 CONFIG = TinyDecoder(windows=(5, None))
 N = 48
@@ -269,7 +270,7 @@ def test_a_call_costs_little_outside_onnxruntime(folders: dict[str, Path]) -> No
     with load(folders["lowered"]) as engine:
         cache, call = engine.allocate_cache(1, N), make_call(tokens(0, 1, 1), [3])
         engine.run(call, cache)
-        binding = cache.find_binding((1, 1))
+        binding = cache.find_binding(call_form(call))
         assert binding is not None
         whole, bare = [], []
         for _ in range(300):
@@ -313,3 +314,23 @@ def test_a_bfloat16_graph_is_refused_before_anything_is_read(tmp_path: Path) -> 
         with pytest.raises(UnsupportedError, match="no bfloat16 arithmetic"):
             action()
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.onnx.data", "graph.json"])
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_a_damaged_graph_is_refused_by_the_build_in_one_sentence(
+    folders: dict[str, Path], tmp_path: Path, name: str, damage: str
+) -> None:
+    graph = tmp_path / "graph"
+    graph.mkdir()
+    for file in folders["canonical"].iterdir():
+        (graph / file.name).write_bytes(file.read_bytes())
+    path = graph / name
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(InputFileError) as caught:
+        build_lowered(graph, tmp_path / "engine")
+    assert "\n" not in caught.value.message
+    assert "redraft export" in (caught.value.hint or "")
