@@ -20,7 +20,7 @@ def mean_row(head_rows: HeadRows, target_ids: NDArray[np.int64]) -> NDArray[np.f
     """[E] float64: the mean of the head's rows of `target_ids`, read in chunks; zeros if there are none."""
     total: NDArray[np.float64] | None = None
     for _, rows in _chunks(head_rows, target_ids):
-        part = rows.sum(axis=0)
+        part = rows.sum(axis=0, dtype=np.float64)
         total = part if total is None else total + part
     if total is None:
         return np.zeros(head_rows(np.zeros(1, dtype=np.int64)).shape[1])
@@ -56,15 +56,15 @@ def low_rank_factors(
     tokens = cold_ids[cold_ids < num_tokens]
     gram = np.zeros((size, size))
     for _, rows in _chunks(head_rows, tokens):
-        gram += rows.T @ rows
+        gram += rows.T @ rows  # float32 products, summed over chunks in float64
     _, basis = np.linalg.eigh(root @ gram @ root)
     top = basis[:, ::-1][:, :rank]
     cold = np.zeros((cold_ids.size, rank), dtype=np.float32)
     for start, rows in _chunks(head_rows, tokens):
-        cold[start : start + rows.shape[0]] = rows @ (root @ top)
+        cold[start : start + rows.shape[0]] = rows @ (root @ top).astype(np.float32)
     return (top.T @ inverse_root).astype(np.float32), cold
 
 
-def _chunks(head_rows: HeadRows, target_ids: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def _chunks(head_rows: HeadRows, target_ids: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.float32]]]:
     for start in range(0, target_ids.size, _CHUNK):
-        yield start, head_rows(target_ids[start : start + _CHUNK]).astype(np.float64)
+        yield start, head_rows(target_ids[start : start + _CHUNK]).astype(np.float32, copy=False)
