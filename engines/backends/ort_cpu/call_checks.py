@@ -69,7 +69,7 @@ def check_values(call: Call, cache: KVCache, spec: GraphSpec, limits: Mapping[st
     """
     num_tokens = call.input_ids.shape[1]
     first, last = _extremes(call.write_pos)
-    used = last + num_tokens
+    used: int = last + num_tokens
     if first < 0:
         raise RedraftError(f"engine '{spec.role}' input 'write_pos': expected slots from 0, got {first}")
     if used > cache.capacity:
