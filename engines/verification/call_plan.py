@@ -1,4 +1,6 @@
-"""CallPlan: the calls over which an engine is compared: a prompt, single tokens and wide calls on a warm cache."""
+"""CallPlan: the calls over which an engine is compared: a prompt, single tokens and wide calls on a warm
+cache.
+"""
 
 from __future__ import annotations
 

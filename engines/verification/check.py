@@ -10,7 +10,8 @@ from typing import Any
 class Check:
     """A named claim, whether it held, its figures, and one sentence for the screen.
 
-    `ok` is None where the check could not be made here; `sentence` then says why. A skipped check is never a pass.
+    `ok` is None where the check could not be made here; `sentence` then says why. A skipped check is never a
+    pass.
     """
 
     name: str

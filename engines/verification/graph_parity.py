@@ -32,9 +32,9 @@ def check_graph(
 ) -> Check:
     """Parity of the graph in folder `graph` with the weights it was exported from.
 
-    The reference computes the whole sequence at once in float32 without a cache, from the checkpoint's weights
-    rounded as the graph stores them; the graph runs in several calls on a warm cache. A drafter's logits go
-    through the float64 definition of redistribution, for which `vocab_map` and `prior` are needed.
+    The reference computes the whole sequence at once in float32 without a cache, from the checkpoint's
+    weights rounded as the graph stores them; the graph runs in several calls on a warm cache. A drafter's
+    logits go through the float64 definition of redistribution, for which `vocab_map` and `prior` are needed.
     """
     spec = GraphSpec.read(graph)
     runner = CanonicalRunner(graph, capacity=NUM_TOKENS + 11)

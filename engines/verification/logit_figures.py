@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from .tolerance import Tolerance
 
 SENTINEL = -1e29
-"""Logits at or below this mean "no probability" (-1e30 in the graphs) and are compared by place, not by value."""
+"""Logits at or below this mean "no probability" (-1e30 in the graphs) and are compared by place, not by
+value.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,9 @@ class LogitFigures:
 def compare_logits(
     actual: NDArray[np.floating[Any]], expected: NDArray[np.floating[Any]], tolerance: Tolerance
 ) -> LogitFigures:
-    """Figures of `actual` against `expected`, both [n, T]. NaN anywhere makes every figure of its row infinite."""
+    """Figures of `actual` against `expected`, both [n, T]. NaN anywhere makes every figure of its row
+    infinite.
+    """
     assert actual.shape == expected.shape
     a, e = actual.astype(np.float64), expected.astype(np.float64)
     a = np.where(np.isfinite(a), a, np.inf)

@@ -1,6 +1,7 @@
 """A decoder's forward pass in plain NumPy: what a checkpoint says, independent of exporter, torch and ONNX.
 
-It recomputes the whole sequence at each call and keeps no cache, so that it shares no shortcut with what it checks.
+It recomputes the whole sequence at each call and keeps no cache, so that it shares no shortcut with what it
+checks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""StoredCheckpoint: a checkpoint's weights as a graph stores them, rounded to its formats and without dropped layers."""
+"""StoredCheckpoint: a checkpoint's weights as a graph stores them, rounded to its formats and without dropped
+layers.
+"""
 
 from __future__ import annotations
 

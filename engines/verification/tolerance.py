@@ -9,7 +9,9 @@ from redraft.export.graph_spec import GraphSpec
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Bounds on logits: |actual - expected| <= absolute + relative * |expected|, and the worst row's divergence."""
+    """Bounds on logits: |actual - expected| <= absolute + relative * |expected|, and the worst row's
+    divergence.
+    """
 
     absolute: float
     relative: float

@@ -15,7 +15,9 @@ from redraft._core.digest import digest_json
 
 @dataclass(frozen=True, slots=True)
 class TextSequence:
-    """A prompt and what the target wrote after it, both target ids. `output_ids` holds the stop id that ended it."""
+    """A prompt and what the target wrote after it, both target ids. `output_ids` holds the stop id that ended
+    it.
+    """
 
     topic: str
     prompt_ids: tuple[int, ...]

@@ -31,11 +31,12 @@ def collect_statistics(
 ) -> CalibrationStatistics:
     """Moments and a sample of the target's probability rows, and moments of the drafter's hidden states.
 
-    One teacher-forced pass of each engine over every position whose next token the target wrote. Memory stays at a
-    chunk of rows and the accumulators, whatever the vocabulary.
+    One teacher-forced pass of each engine over every position whose next token the target wrote. Memory stays
+    at a chunk of rows and the accumulators, whatever the vocabulary.
 
     Args:
-        drafter: any engine of the drafter's body whose graph gives `hidden`; None: the target's own hidden states.
+        drafter: any engine of the drafter's body whose graph gives `hidden`; None: the target's own hidden
+            states.
         num_tokens: tokens of the tokenizer; rows from there on are padding and get probability 0.
         sample: rows kept for the covariance.
 

@@ -40,9 +40,9 @@ def generate_text(
 ) -> CalibrationText:
     """At least `num_tokens` tokens written by the target, in whole sequences of up to `tokens_per_prompt`.
 
-    The prompts come in an order drawn from `seed`, so that a short run sees many topics; when all are used they
-    come again with other random numbers. A model with a chat template is asked through it (but for the topic
-    `plain`). A prompt longer than what fits one call and the context is cut at its end.
+    The prompts come in an order drawn from `seed`, so that a short run sees many topics; when all are used
+    they come again with other random numbers. A model with a chat template is asked through it (but for the
+    topic `plain`). A prompt longer than what fits one call and the context is cut at its end.
 
     Args:
         engine: of the target. Decodes `batch` prompts in one call.

@@ -24,7 +24,9 @@ class CalibrationPrompt:
 
 
 def built_in_prompts() -> tuple[CalibrationPrompt, ...]:
-    """The 252 prompts that ship with redraft: code, dialogue, science, letters, lists, other languages and more."""
+    """The 252 prompts that ship with redraft: code, dialogue, science, letters, lists, other languages and
+    more.
+    """
     text = resources.files(__package__).joinpath("prompts.txt").read_text(encoding="utf-8")
     lines = (line.split("\t") for line in text.splitlines())
     return tuple(CalibrationPrompt(topic, prompt) for topic, prompt in lines)

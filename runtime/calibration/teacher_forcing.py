@@ -30,8 +30,8 @@ class RowChunk:
 def teacher_forced(engine: Engine, text: CalibrationText, *, chunk: int | None = None) -> Iterator[RowChunk]:
     """Every position whose next token was written by the target, in order.
 
-    All calls that give rows have one shape of `chunk` tokens, so that memory stays at one buffer of logits (of at
-    most 64 MiB by default) and the cache of the longest sequence.
+    All calls that give rows have one shape of `chunk` tokens, so that memory stays at one buffer of logits
+    (of at most 64 MiB by default) and the cache of the longest sequence.
 
     UsageError where a sequence is longer than the model's positions.
     """

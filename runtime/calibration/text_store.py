@@ -1,4 +1,6 @@
-"""TextStore: the finished chunks of an unfinished generation, one file each, so that nothing is written twice."""
+"""TextStore: the finished chunks of an unfinished generation, one file each, so that nothing is written
+twice.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from .calibration_text import TextSequence
 
 
 class TextStore:
-    """A folder of `chunk-NNNNN.json`. A chunk counts only where it is whole and was made with the same settings."""
+    """A folder of `chunk-NNNNN.json`. A chunk counts only where it is whole and was made with the same
+    settings.
+    """
 
     def __init__(self, folder: Path, settings_digest: str) -> None:
         """`settings_digest`: changes with everything that decides the text."""
