@@ -122,20 +122,24 @@ def _visible(positions: NDArray[np.int64], window: int | None) -> NDArray[np.boo
 
 
 def _rms_norm(x: Array, weight: Array, epsilon: float) -> Array:
-    return x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + x.dtype.type(epsilon)) * weight
+    y: Array = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + x.dtype.type(epsilon)) * weight
+    return y
 
 
 def _silu(x: Array) -> Array:
-    return x / (1 + np.exp(-x))
+    y: Array = x / (1 + np.exp(-x))
+    return y
 
 
 def _gelu_tanh(x: Array) -> Array:
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    y: Array = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return y
 
 
 def _gelu(x: Array) -> Array:
     error_function = np.frompyfunc(math.erf, 1, 1)
-    return 0.5 * x * (1 + error_function(x / math.sqrt(2)).astype(x.dtype))
+    y: Array = 0.5 * x * (1 + error_function(x / math.sqrt(2)).astype(x.dtype))
+    return y
 
 
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"silu": _silu, "gelu_tanh": _gelu_tanh, "gelu": _gelu}

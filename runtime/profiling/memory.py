@@ -18,13 +18,14 @@ from .report import Memory
 _TIMEOUT_SECONDS = 600
 _PROMPT = "Explain in a few sentences why the sky is blue."
 _MAX_TOKENS = 64
+_PROGRAM = f"from {__name__} import main; main()"
 
 
 def measure_memory(bundle: Path, options: Mapping[str, Any]) -> Memory | None:
     """Memory of one greedy speculative `generate` with `LLM(bundle, **options)`; None where it cannot be
     measured.
     """
-    command = [sys.executable, "-m", __name__, str(bundle), json.dumps(dict(options))]
+    command = [sys.executable, "-c", _PROGRAM, str(bundle), json.dumps(dict(options))]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=True)
         return Memory(**json.loads(done.stdout))
@@ -33,7 +34,9 @@ def measure_memory(bundle: Path, options: Mapping[str, Any]) -> Memory | None:
 
 
 def main() -> None:
-    """Generate once and print the figures as JSON."""
+    """The process: its arguments are a bundle and a JSON object of LLM options; it prints the figures as
+    JSON.
+    """
     import numpy  # noqa: F401 - what the imports cost is not generate's memory
     import onnxruntime  # noqa: F401
     import tokenizers  # noqa: F401
@@ -76,7 +79,3 @@ def _status_bytes(field: str) -> int:
         pass
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-if __name__ == "__main__":
-    main()
