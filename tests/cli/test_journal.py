@@ -97,3 +97,25 @@ def test_an_output_that_another_step_shares_is_kept(tmp_path: Path) -> None:
     journal.step("a", "k", "a", ["x"], writer(tmp_path, "x", "one", []))
     journal.step("b", "k", "b", ["x"], dict)
     assert (tmp_path / "x").read_text() == "one"
+
+
+def test_a_step_that_an_older_folder_has_done_is_copied_from_it(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    Journal.open(old).step("a", "k", "a", ["x"], writer(old, "x", "one", []))
+    calls: list[str] = []
+    facts = Journal.open(new, base=old).step("a", "k", "a", ["x"], writer(new, "x", "two", calls))
+    assert (facts, calls) == ({"length": 3}, [])
+    assert (new / "x").read_text() == "one"
+    (new / "x").write_text("changed")
+    assert (old / "x").read_text() == "one"
+
+
+def test_a_step_of_an_older_folder_with_another_key_is_not_taken(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    Journal.open(old).step("a", "k1", "a", ["x"], writer(old, "x", "one", []))
+    Journal.open(new, base=old).step("a", "k2", "a", ["x"], writer(new, "x", "two", []))
+    assert (new / "x").read_text() == "two"

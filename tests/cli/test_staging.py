@@ -21,17 +21,15 @@ def bundle(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_growing_folder_begins_with_the_old_bundles_files_and_no_manifest(bundle: Path) -> None:
-    partial = start_partial(bundle)
-    assert (partial / "target" / "weights").read_text() == "old"
-    assert not (partial / "manifest.json").exists()
+def test_the_growing_folder_begins_empty_and_leaves_the_old_bundle_alone(bundle: Path) -> None:
+    assert list(start_partial(bundle).iterdir()) == []
+    assert (bundle / "target" / "weights").read_text() == "old"
 
 
-def test_writing_the_journal_of_the_growing_folder_leaves_the_old_bundle_alone(bundle: Path) -> None:
-    partial = start_partial(bundle)
-    (partial / JOURNAL).write_text("changed")
-    assert (bundle / JOURNAL).read_text() == '{"steps": {}}'
-    assert (bundle / "manifest.json").exists()
+def test_leftovers_without_a_journal_are_not_taken_up(bundle: Path) -> None:
+    partial_folder(bundle).mkdir()
+    (partial_folder(bundle) / "half").write_text("written")
+    assert list(start_partial(bundle).iterdir()) == []
 
 
 def test_an_interrupted_folder_is_taken_up_again(tmp_path: Path) -> None:

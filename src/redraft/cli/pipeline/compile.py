@@ -43,7 +43,7 @@ def compile_recipe(recipe: Recipe, recipe_text: str, bundle: Path) -> Compiled:
         if _is_up_to_date(recipe, recipe_text, bundle, backends):
             return Compiled(bundle, True, backends, skipped)
         partial = start_partial(bundle)
-        run_steps(Work(recipe, Journal.open(partial), backends), recipe_text)
+        run_steps(Work(recipe, Journal.open(partial, base=bundle), backends), recipe_text)
         publish(partial, bundle)
     return Compiled(bundle, False, backends, skipped)
 

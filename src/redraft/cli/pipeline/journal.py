@@ -33,17 +33,19 @@ class StepNeededError(Exception):
 class Journal:
     """The finished steps of a folder, kept in `compile.json` inside it, written anew after each step.
 
+    `base`: the journal of an older folder, whose outputs are copied where a step ran there with the same key.
     `only_read`: a step that is not done raises StepNeededError instead of running, and nothing is printed or
     written.
     """
 
     folder: Path
+    base: Journal | None = None
     only_read: bool = False
     done: dict[str, Done] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
     @staticmethod
-    def open(folder: Path, *, only_read: bool = False) -> Journal:
+    def open(folder: Path, *, base: Path | None = None, only_read: bool = False) -> Journal:
         """The folder's journal; an unreadable one counts as empty, so that every step runs again."""
         try:
             value = json.loads((folder / JOURNAL).read_text())
@@ -53,7 +55,8 @@ class Journal:
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             done = {}
-        return Journal(folder, only_read, done)
+        older = None if base is None else Journal.open(base, only_read=True)
+        return Journal(folder, older, only_read, done)
 
     def is_done(self, name: str, key: str) -> bool:
         """Whether the step ran with this key and all it left is still there."""
@@ -79,13 +82,17 @@ class Journal:
             return self.done[name].facts
         if self.only_read:
             raise StepNeededError(name)
-        note(f"  > {title}")
         self._forget(name, outputs)
-        start = time.perf_counter()
-        facts = run()
+        if self.base is not None and self.base.is_done(name, key):
+            note(f"  = {title} (unchanged)")
+            facts = self._copied(self.base, name)
+        else:
+            note(f"  > {title}")
+            start = time.perf_counter()
+            facts = run()
+            note(f"    done in {time.perf_counter() - start:.1f} s")
         self.done[name] = Done(key, tuple(outputs), facts)
         self._write()
-        note(f"    done in {time.perf_counter() - start:.1f} s")
         return facts
 
     def drop_unused(self) -> None:
@@ -98,6 +105,21 @@ class Journal:
                 if path not in kept:
                     remove(self.folder / path)
         self._write()
+
+    def _copied(self, base: Journal, name: str) -> dict[str, Any]:
+        """Copy a step's outputs from an older folder; its facts.
+
+        Links would do, but ONNX refuses linked weights.
+        """
+        record = base.done[name]
+        for path in record.outputs:
+            source, target = base.folder / path, self.folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target)
+            else:
+                shutil.copy2(source, target)
+        return record.facts
 
     def _forget(self, name: str, outputs: Sequence[str]) -> None:
         old = self.done.pop(name, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,21 +39,10 @@ def compiling(bundle: Path) -> Iterator[None]:
 
 
 def start_partial(bundle: Path) -> Path:
-    """The growing folder: what an interrupted compilation left, else a copy of the bundle's files by hard
-    links.
-
-    Every writer of the pipeline replaces files by renaming, so that the bundle's own are never changed
-    through a link.
-    """
+    """The growing folder: what an interrupted compilation left, else an empty one."""
     partial = partial_folder(bundle)
-    if (partial / JOURNAL).is_file():
-        return partial
-    shutil.rmtree(partial, ignore_errors=True)
-    if (bundle / JOURNAL).is_file():
-        shutil.copytree(bundle, partial, copy_function=_link)
-        (partial / "manifest.json").unlink(missing_ok=True)
-        _own(partial / JOURNAL, bundle / JOURNAL)
-    else:
+    if not (partial / JOURNAL).is_file():
+        shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
     return partial
 
@@ -72,16 +60,3 @@ def publish(partial: Path, bundle: Path) -> None:
             old.replace(bundle)
         raise RedraftError(f"could not put the bundle to {bundle}: {error.strerror}") from error
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _link(source: str, target: str) -> str:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
-    return target
-
-
-def _own(target: Path, source: Path) -> None:
-    target.unlink()
-    shutil.copy2(source, target)

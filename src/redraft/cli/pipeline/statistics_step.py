@@ -30,12 +30,8 @@ def collect(
 ) -> dict[str, Any]:
     """Write `calibration/statistics.safetensors`; facts: its digest.
 
-    Where the prior looks at the drafter's hidden states, the drafter's body runs with its whole head: what
-    enters the head does not depend on the rows that are kept.
+    The drafter's body runs with a head of one row: what enters the head does not depend on the rows kept.
     """
-    from redraft.rdk.prior import STATE_KINDS
-
-    needs_body = work.recipe.rdk.kind in STATE_KINDS
     backend = calibration_backend(work)
 
     def run() -> dict[str, Any]:
@@ -81,7 +77,7 @@ def load_statistics(work: Work) -> CalibrationStatistics:
 
 @contextmanager
 def _body(work: Work, backend_name: str) -> Iterator[Engine]:
-    """An engine of the drafter's body with its whole head, gone afterwards."""
+    """An engine of the drafter's body with a head of one row, gone afterwards."""
     from redraft.export import drafter_body_digest, export_drafter
     from redraft.rdk.prior import RdkPrior
     from redraft.rdk.vocabulary import VocabMap
@@ -89,12 +85,11 @@ def _body(work: Work, backend_name: str) -> Iterator[Engine]:
     folder = work.folder / _BODY
     remove(folder)
     try:
-        rows = work.drafter.config.head_rows
-        whole = VocabMap(np.arange(rows, dtype=np.int32), rows, "")
+        least = VocabMap(np.zeros(1, dtype=np.int32), 1, "")
         precision, drop = work.drafter_precision, work.recipe.drafter.drop_layers
-        prior = RdkPrior("tli", whole.digest, drafter_body_digest(work.drafter, precision, drop))
+        prior = RdkPrior("tli", least.digest, drafter_body_digest(work.drafter, precision, drop))
         graph = folder / "graph"
-        export_drafter(work.drafter, graph, precision, whole, prior, drop_layers=drop, outputs=("hidden",))
+        export_drafter(work.drafter, graph, precision, least, prior, drop_layers=drop, outputs=("hidden",))
         backend, built = get_backend(backend_name), folder / "engine"
         built.mkdir()
         backend.build(graph, built, work.profile)

@@ -82,6 +82,6 @@ def _check_sizes(recipe: Recipe) -> None:
         )
     if recipe.capacity < recipe.runtime.context:
         raise UsageError(
-            f"recipe: 'runtime.cache_capacity' {recipe.capacity} is below the context {recipe.runtime.context}",
+            f"recipe: 'runtime.cache_capacity' {recipe.capacity} is below 'runtime.context'",
             hint="leave cache_capacity out: it then follows from the context",
         )

@@ -65,7 +65,7 @@ class CalibrationRecipe:
     `prompts`: a text file, one prompt a line.
     """
 
-    tokens: int = 6000
+    tokens: int = 4096
     tokens_per_prompt: int = 128
     temperature: float = 1.0
     seed: int = 0

@@ -31,7 +31,7 @@ def export(
         str,
         typer.Option(
             "--precision",
-            help="fp32, fp16, bf16, int8, int4, source-exact; or by part: body=int4,embedding=int8,head=int4.",
+            help="fp32, fp16, bf16, int8, int4, source-exact; or by part: body=int4,embedding=int8,…",
         ),
     ] = "fp32",
     vocab_map: Annotated[
