@@ -17,7 +17,7 @@ NUM_TOKENS = sum(WIDTHS)
 
 
 def plan_calls(target_ids: Sequence[int], *, max_width: int | None = None) -> Iterator[Call]:
-    """Calls over the first `NUM_TOKENS` ids, in order; UsageError for fewer. `max_width` splits wider calls."""
+    """Calls over the first `NUM_TOKENS` ids; UsageError for fewer. `max_width` splits wider calls."""
     if len(target_ids) < NUM_TOKENS:
         raise UsageError(f"verification needs {NUM_TOKENS} tokens of text, got {len(target_ids)}")
     start = 0

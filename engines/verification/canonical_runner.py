@@ -1,4 +1,4 @@
-"""CanonicalRunner: a canonical graph as it is, on ONNX Runtime's CPU provider, with nothing lowered or bound."""
+"""CanonicalRunner: a canonical graph as it is, on ONNX Runtime's CPU provider, nothing lowered or bound."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .canonical_runner import CanonicalRunner
 from .check import Check
 from .logit_figures import LogitFigures, compare_logits
 from .scan import scan_arrays
-from .tolerance import engine_tolerance
+from .tolerance import Tolerance, engine_tolerance
 
 _CAPACITY = NUM_TOKENS + 27
 
@@ -67,5 +68,5 @@ def _sentence(figures: LogitFigures) -> str:
     )
 
 
-def _tolerance_json(tolerance: Any) -> dict[str, float]:
-    return {"absolute": tolerance.absolute, "relative": tolerance.relative, "kl": tolerance.kl}
+def _tolerance_json(tolerance: Tolerance) -> dict[str, float]:
+    return asdict(tolerance)

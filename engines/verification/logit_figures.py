@@ -30,7 +30,7 @@ class LogitFigures:
     same_support: bool  # "no probability" stands at the same places
 
     def within(self, tolerance: Tolerance) -> bool:
-        """Whether errors and divergence are inside the tolerance, and "no probability" is where it should be."""
+        """Whether errors and divergence are inside the tolerance, "no probability" where it should be."""
         return self.same_support and self.max_excess <= 1 and self.max_kl <= tolerance.kl
 
     def to_json(self) -> dict[str, Any]:
@@ -49,7 +49,10 @@ def compare_logits(
     a = np.where(np.isfinite(a), a, np.inf)
     dead_a, dead_e = a <= SENTINEL, e <= SENTINEL
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.where(dead_a | dead_e, 0.0, np.abs(a - e))
+        ignored = dead_a | dead_e
+        if tolerance.tail:
+            ignored |= np.maximum(_softmax(e), _softmax(a)) < tolerance.tail
+        error = np.where(ignored, 0.0, np.abs(a - e))
         excess = error / (tolerance.absolute + tolerance.relative * np.abs(e))
         kl = np.array([_kl(row_e, row_a) for row_e, row_a in zip(e, a, strict=True)])
     best = e.argmax(axis=1)
@@ -66,6 +69,13 @@ def compare_logits(
         max_kl=float(kl.max()),
         same_support=bool((dead_a == dead_e).all()),
     )
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each row; NaN for a row that is not finite."""
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    rows: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return rows
 
 
 def _kl(expected: NDArray[np.float64], actual: NDArray[np.float64]) -> float:

@@ -19,7 +19,7 @@ _LARGE = 1e10
 
 
 def scan_arrays(name: str, arrays: Mapping[str, NDArray[Any]]) -> Check:
-    """One check over named arrays: no NaN, no infinity, nothing near overflow; the -1e30 of logits is exempt."""
+    """One check of named arrays: no NaN, no infinity, nothing near overflow; -1e30 in logits is exempt."""
     problems: list[str] = []
     largest: dict[str, float] = {}
     for label, array in arrays.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from redraft.export.graph_spec import GraphSpec
 
@@ -16,6 +16,7 @@ class Tolerance:
     absolute: float
     relative: float
     kl: float  # nats, largest over rows
+    tail: float = 0.0  # logits of tokens less probable than this are held to the divergence alone
 
 
 _BY_COMPUTE = {
@@ -27,14 +28,22 @@ _INTEGER_KERNEL = Tolerance(2.5, 1e-1, 5e-2)
 """Kernels for int4 and int8 weights round the activations to int8, block by block, as well."""
 
 
+_MIXTURE_KINDS = ("dense", "first-order")
+"""Their d is a sum that may cancel: the logarithm of a tiny probability is not accurate to any absolute bound."""
+
+
 def graph_tolerance(spec: GraphSpec) -> Tolerance:
     """For a canonical graph against a reference with the same rounded weights."""
-    return _BY_COMPUTE[spec.precision["compute"]]
+    return _with_tail(_BY_COMPUTE[spec.precision["compute"]], spec)
 
 
 def engine_tolerance(spec: GraphSpec) -> Tolerance:
     """For an engine against its canonical graph."""
     parts = (spec.precision["body"], spec.precision["head"])
     if any(form in ("int4", "int8", "source-exact") for form in parts):
-        return _INTEGER_KERNEL
-    return _BY_COMPUTE[spec.precision["compute"]]
+        return _with_tail(_INTEGER_KERNEL, spec)
+    return graph_tolerance(spec)
+
+
+def _with_tail(tolerance: Tolerance, spec: GraphSpec) -> Tolerance:
+    return replace(tolerance, tail=1e-6) if spec.prior_kind in _MIXTURE_KINDS else tolerance

@@ -48,7 +48,7 @@ class BatchDecoder:
     def decode(
         self, topics: Sequence[str], prompts: Sequence[Sequence[int]], first: int
     ) -> tuple[TextSequence, ...]:
-        """The sequences of as many prompts as the batch has rows; `first` numbers them for the random words."""
+        """The sequences of as many prompts as there are rows; `first` numbers them for the random words."""
         assert len(prompts) == self._batch
         if not all(prompts):
             raise RequestError("a calibration prompt is empty: it holds no token", param="prompt")

@@ -23,7 +23,7 @@ class TextStore:
         self._folder, self._settings = folder, settings_digest
 
     def load(self, index: int) -> tuple[TextSequence, ...] | None:
-        """The chunk of that number; None where there is none, it is damaged, or it belongs to other settings."""
+        """The chunk of that number; None where it is missing, damaged, or made with other settings."""
         try:
             value = json.loads(self._path(index).read_text(encoding="utf-8"))
             sequences = value["sequences"]

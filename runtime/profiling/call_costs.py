@@ -52,7 +52,7 @@ def call_costs(decoder: Decoder, *, cache_length: int = 128, repeats: int = 15) 
 
 
 def predicted_speedup(costs: Costs, mean_drafts: float, tokens_per_round: float) -> float | None:
-    """t_verify(1) over the time per token of a mean round; t_verify between measured widths is interpolated."""
+    """t_verify(1) over the time per token of a mean round; t_verify is interpolated between widths."""
     if costs.t_draft_ms is None or not tokens_per_round:
         return None
     widths = sorted((int(width), value) for width, value in costs.t_verify_ms.items())

@@ -26,7 +26,7 @@ class Spread(_Strict):
 
 
 class Speed(_Strict):
-    """One way of decoding. Seconds of the target's prefill count in `e2e` and `ttft_ms`, not in the others."""
+    """One way of decoding. The target's prefill counts in `e2e` and `ttft_ms`, not in the others."""
 
     tokens_per_second: float  # median over prompts
     tokens_per_second_e2e: float

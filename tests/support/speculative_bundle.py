@@ -1,4 +1,4 @@
-"""A whole bundle of a tiny random model: tokenizer, target, pruned self-drafter with a prior, ort-cpu engines."""
+"""A whole bundle of a tiny random model: tokenizer, target, pruned self-drafter with a prior, engines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def speculative_bundle(
     drafter: str = "int4",
     **overrides: Any,
 ) -> Bundle:
-    """Export, prune and build `variant` of the tiny checkpoints (`overrides` change its config) into `folder`.
+    """Export, prune and build `variant` of the tiny checkpoints (`overrides` change its config).
 
     The tiny tokenizer is nearly all byte tokens, so that here they may be pruned.
     """
