@@ -29,21 +29,21 @@ _INTEGER_KERNEL = Tolerance(2.5, 1e-1, 5e-2)
 
 
 _MIXTURE_KINDS = ("dense", "first-order")
-"""Their d is a sum that may cancel: the logarithm of a tiny probability is not accurate to any absolute bound."""
+"""Their d is a sum that may cancel: the logarithm of a tiny probability has no absolute bound."""
 
 
 def graph_tolerance(spec: GraphSpec) -> Tolerance:
     """For a canonical graph against a reference with the same rounded weights."""
-    return _with_tail(_BY_COMPUTE[spec.precision["compute"]], spec)
+    return _with_tail(_BY_COMPUTE[spec.precision["compute"]], spec, 1e-6)
 
 
 def engine_tolerance(spec: GraphSpec) -> Tolerance:
     """For an engine against its canonical graph."""
     parts = (spec.precision["body"], spec.precision["head"])
     if any(form in ("int4", "int8", "source-exact") for form in parts):
-        return _with_tail(_INTEGER_KERNEL, spec)
+        return _with_tail(_INTEGER_KERNEL, spec, 1e-3)
     return graph_tolerance(spec)
 
 
-def _with_tail(tolerance: Tolerance, spec: GraphSpec) -> Tolerance:
-    return replace(tolerance, tail=1e-6) if spec.prior_kind in _MIXTURE_KINDS else tolerance
+def _with_tail(tolerance: Tolerance, spec: GraphSpec, tail: float) -> Tolerance:
+    return replace(tolerance, tail=tail) if spec.prior_kind in _MIXTURE_KINDS else tolerance
