@@ -49,12 +49,10 @@ def compare_logits(
     a = np.where(np.isfinite(a), a, np.inf)
     dead_a, dead_e = a <= SENTINEL, e <= SENTINEL
     with np.errstate(invalid="ignore", over="ignore"):
-        ignored = dead_a | dead_e
-        if tolerance.tail:
-            ignored |= np.maximum(_softmax(e), _softmax(a)) < tolerance.tail
-        error = np.where(ignored, 0.0, np.abs(a - e))
+        in_tail = np.maximum(_softmax(e), _softmax(a)) < tolerance.tail
+        error = np.where(dead_a | dead_e | in_tail, 0.0, np.abs(a - e))
         excess = error / (tolerance.absolute + tolerance.relative * np.abs(e))
-        kl = np.array([_kl(row_e, row_a) for row_e, row_a in zip(e, a, strict=True)])
+        kl = np.array([_kl(row_e, row_a, tolerance.tail) for row_e, row_a in zip(e, a, strict=True)])
     best = e.argmax(axis=1)
     differs = a.argmax(axis=1) != best
     top = np.sort(e, axis=1)[:, -2:] if e.shape[1] > 1 else np.zeros((len(e), 2))
@@ -67,7 +65,7 @@ def compare_logits(
         worst_argmax_margin=float(margins.max()),
         mean_kl=float(kl.mean()),
         max_kl=float(kl.max()),
-        same_support=bool((dead_a == dead_e).all()),
+        same_support=bool(((dead_a == dead_e) | in_tail).all()),
     )
 
 
@@ -78,11 +76,11 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return rows
 
 
-def _kl(expected: NDArray[np.float64], actual: NDArray[np.float64]) -> float:
+def _kl(expected: NDArray[np.float64], actual: NDArray[np.float64], tail: float) -> float:
     if not np.isfinite(actual).all():
         return float("inf")
     p, q = expected - expected.max(), actual - actual.max()
     log_p, log_q = p - np.log(np.exp(p).sum()), q - np.log(np.exp(q).sum())
     weights = np.exp(log_p)
-    alive = weights > 0
+    alive = weights > tail
     return max(0.0, float((weights[alive] * (log_p[alive] - log_q[alive])).sum()))

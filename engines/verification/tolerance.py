@@ -16,7 +16,7 @@ class Tolerance:
     absolute: float
     relative: float
     kl: float  # nats, largest over rows
-    tail: float = 0.0  # logits of tokens less probable than this are held to the divergence alone
+    tail: float = 0.0  # tokens less probable than this do not count
 
 
 _BY_COMPUTE = {
