@@ -1,6 +1,7 @@
 """redraft: lossless speculative decoding with vocabulary-pruned drafters, compiled to ONNX and TensorRT.
 
-`import redraft` is light: it loads neither torch, nor onnxruntime, nor tensorrt. The public names are resolved on first use.
+`import redraft` is light: it loads neither torch, nor onnxruntime, nor tensorrt. Public names are resolved on
+first use.
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
 """The errors that redraft raises on purpose.
 
-Every message is one sentence that says what was expected and what came; `hint` names the command or option that mends it.
+Every message is one sentence that says what was expected and what came; `hint` names the command or option
+that mends it.
 """
 
 from __future__ import annotations
 
 
 class RedraftError(Exception):
-    """Root of all errors that redraft raises on purpose. `exit_code` is what the command line returns for it."""
+    """Root of all errors that redraft raises on purpose.
+
+    `exit_code` is what the command line returns for it.
+    """
 
     exit_code = 1
 
@@ -43,7 +47,7 @@ class UnavailableError(RedraftError):
 
 
 class RequestError(RedraftError):
-    """A generation request cannot be served as asked: prompt too long, empty prompt, parameter out of range."""
+    """A request cannot be served as asked: prompt too long, empty prompt, parameter out of range."""
 
     exit_code = 2
 

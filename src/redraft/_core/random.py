@@ -1,7 +1,7 @@
 """Counter-based random numbers: the same key gives the same word on every device and in every order.
 
-Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). The 64-bit seed is the key; the
-128-bit counter is (round position, offset in the round, purpose, lane).
+Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). The 64-bit seed is the
+key; the 128-bit counter is (round position, offset in the round, purpose, lane).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def philox(
 
 
 def word(seed: int, position: int, offset: int, purpose: int, lane: int = 0) -> int:
-    """The word that `philox` gives for one lane, in plain integers: a tenth of the array form's cost for one number."""
+    """The word that `philox` gives for one lane, in plain integers: a tenth of the array form's cost."""
     c0, c1, c2, c3 = position & _MASK, offset & _MASK, purpose & _MASK, lane & _MASK
     k0, k1 = seed & _MASK, (seed >> 32) & _MASK
     for _ in range(10):

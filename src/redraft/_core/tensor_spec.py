@@ -25,7 +25,7 @@ _NUMPY_DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """One graph input or output. Exporter, profiles, binding checks, docs and test inputs all come from it."""
+    """One graph input or output: what exporter, profiles, binding checks and test inputs all come from."""
 
     name: str
     dtype: str
@@ -50,9 +50,8 @@ class TensorSpec:
         )
         if value.dtype.name != self.dtype or not fits:
             axes = ", ".join(str(axis) for axis in self.axes)
-            raise RedraftError(
-                f"{owner} '{self.name}': expected {self.dtype} [{axes}], got {value.dtype.name} {list(value.shape)}"
-            )
+            got = f"{value.dtype.name} {list(value.shape)}"
+            raise RedraftError(f"{owner} '{self.name}': expected {self.dtype} [{axes}], got {got}")
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object that `from_json` reads back."""
