@@ -65,8 +65,9 @@ test: $(VENV)/.setup-dev ## set everything up and run the tests (what CI runs)
 test-all: $(VENV)/.setup-dev ## the tests, slow ones too
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-docs: $(VENV)/.setup ## write docs/cli.md again from the program
+docs: $(VENV)/.setup ## write docs/cli.md and the module list of docs/architecture.md again
 	$(BIN)/python -m redraft.cli.reference docs/cli.md
+	$(BIN)/python docs/write_architecture.py
 
 bench: $(VENV)/.setup ## plain against speculative decoding on BUNDLE, in one run
 	test -e $(BUNDLE)/manifest.json || $(BIN)/redraft compile $(RECIPE) --output $(BUNDLE)

@@ -58,6 +58,7 @@ def export(
     from redraft.export.precision import Precision
 
     _check_drafter_options(vocab_map, prior, variant, drop_layers)
+    layers = _layers(drop_layers)
     parsed = Precision.parse(precision)
     source = open_checkpoint(checkpoint)
     outputs = ("hidden",) if hidden else ()
@@ -66,9 +67,7 @@ def export(
 
         spec = export_target(source, output, parsed, outputs=outputs)
     else:
-        spec = _export_drafter(
-            source, output, parsed, vocab_map, prior, variant, _layers(drop_layers), outputs
-        )
+        spec = _export_drafter(source, output, parsed, vocab_map, prior, variant, layers, outputs)
     note(f"wrote {output}")
     facts = _facts(spec, output)
     if json_:

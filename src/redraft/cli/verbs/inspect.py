@@ -31,7 +31,7 @@ def inspect(
 
     found = describe(path)
     if json_:
-        print_json({"kind": found.kind, "path": path, **found.facts})
+        print_json({"type": found.kind, "path": path, **found.facts})
     else:
         print(found.kind)
         print_fields(found.facts, indent=2)

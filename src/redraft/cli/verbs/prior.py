@@ -41,8 +41,7 @@ def fit(
     """Make a prior for a bundle's drafter from the bundle's calibration statistics.
 
     This release makes unfitted priors only: they come from statistics in closed form, nothing is trained yet.
-    To compile a drafter with another kind, set [rdk] kind in its recipe; `redraft export --map --prior` takes
-    the file.
+    To compile a drafter with another kind, set [rdk] kind in its recipe; `redraft export` takes the file.
     """
     from redraft.cli.unfitted import WITHOUT_STATISTICS, make_unfitted
     from redraft.engines.bundle import Bundle
