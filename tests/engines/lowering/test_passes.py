@@ -21,7 +21,6 @@ from redraft.engines.lowering.gather_block_quantized import FuseGatherBlockQuant
 from redraft.engines.lowering.inline_functions import InlineFunctions
 from redraft.engines.lowering.matmul_nbits import FuseMatMulNBits
 from redraft.engines.lowering.merge_gate_up import MergeGateUp
-from redraft.engines.lowering.skip_norm import FuseSkipNorm
 from redraft.engines.lowering.split_shared_table import SplitSharedTable
 from redraft.engines.lowering.transposed_weights import FuseTransposedWeights
 
@@ -173,51 +172,31 @@ def test_half_precision_weights_are_refused_by_type(tmp_path: Path) -> None:
     assert "FLOAT16" in report.refusals[0].reason
 
 
-@pytest.mark.parametrize("blocked", [False, True])
-def test_two_projections_of_one_input_become_one(blocked: bool, tmp_path: Path) -> None:
-    net = Net(64)
-    weights = [
-        net.blocked(name, "UINT4", out, 64, 32) if blocked else net.constant(name, matrix(out, 64, out))
-        for name, out in (("gate", 6), ("up", 10))
-    ]
-    model = net.model(
-        *(net.op("Neg", [net.linear(net.x, w, f"y{i}")], f"out{i}") for i, w in enumerate(weights))
-    )
-    for one in (FuseMatMulNBits(int8_activations=False), FuseTransposedWeights()):
-        one.apply(model, SPEC)
-    assert check(model, MergeGateUp(), tmp_path, rows(64)).changed == 1
-    assert kinds(model).count("MatMulNBits" if blocked else "FusedMatMul") == 1
+def merged_by(model: ir.Model, folder: Path) -> PassReport:
+    FuseMatMulNBits(int8_activations=False).apply(model, SPEC)
+    FuseTransposedWeights().apply(model, SPEC)
+    return check(model, MergeGateUp(), folder, rows(64))
 
 
-def test_projections_in_different_forms_stay_apart_with_a_reason() -> None:
+def test_two_quantised_projections_of_one_input_become_one(tmp_path: Path) -> None:
     net = Net(64)
-    a = net.linear(net.x, net.constant("a", matrix(6, 64)), "y0")
-    b = net.linear(net.x, net.blocked("b", "UINT4", 6, 64, 32), "y1")
-    model = net.model(net.op("Add", [a, b], "sum"))
-    for one in (FuseMatMulNBits(), FuseTransposedWeights()):
-        one.apply(model, SPEC)
-    report = MergeGateUp().apply(model, SPEC)
+    weights = [net.blocked(name, "UINT4", out, 64, 32) for name, out in (("gate", 6), ("up", 10))]
+    products = [net.linear(net.x, weight, f"y{i}") for i, weight in enumerate(weights)]
+    model = net.model(*(net.op("Neg", [y], f"out{i}") for i, y in enumerate(products)))
+    assert merged_by(model, tmp_path).changed == 1
+    assert kinds(model).count("MatMulNBits") == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("UINT4", "UINT8"), ("UINT4", "INT4")])
+def test_projections_in_different_forms_stay_apart_with_a_reason(
+    first: str, second: str, tmp_path: Path
+) -> None:
+    net = Net(64)
+    a = net.linear(net.x, net.blocked("a", first, 6, 64, 32), "y0")
+    b = net.linear(net.x, net.blocked("b", second, 6, 64, 32), "y1")
+    report = merged_by(net.model(net.op("Add", [a, b], "sum")), tmp_path)
     assert report.changed == 0
     assert "different forms" in report.refusals[0].reason
-
-
-def test_a_norm_takes_the_residual_sum_in_and_gives_it_back(tmp_path: Path) -> None:
-    net = Net(24)
-    double = net.op("Mul", [net.x, net.constant("two", np.float32(2))], "double")
-    total = net.op("Add", [net.x, double], "total")
-    gain = net.constant("gain", matrix(1, 24)[0])
-    normed = net.op("RMSNormalization", [total, gain], "normed", axis=-1, epsilon=1e-5)
-    model = net.model(normed, net.op("Neg", [total], "sum"))
-    assert check(model, FuseSkipNorm(), tmp_path, rows(24)).changed == 1
-    assert "Add" not in kinds(model)
-
-
-def test_a_bias_is_no_residual() -> None:
-    net = Net(24)
-    biased = net.op("Add", [net.x, net.constant("bias", matrix(1, 24)[0])], "biased")
-    gain = net.constant("gain", matrix(1, 24, 1)[0])
-    model = net.model(net.op("RMSNormalization", [biased, gain], "normed", axis=-1, epsilon=1e-5))
-    assert FuseSkipNorm().apply(model, SPEC).changed == 0
 
 
 def test_a_table_read_and_multiplied_is_two_constants_over_one_place_of_the_file(tmp_path: Path) -> None:
