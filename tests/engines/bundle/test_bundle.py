@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.engine_calls import make_call
-from tests.support.tiny_bundle import TOKENIZER_DIGEST, make_bundle
+from tests.support.hand_bundle import TOKENIZER_DIGEST, make_bundle
 
 from redraft._core.errors import InputFileError, MismatchError, UnavailableError, UsageError
 from redraft.engines import LoadOptions, Profile, get_backend

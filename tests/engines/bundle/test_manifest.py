@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.tiny_bundle import make_bundle
+from tests.support.hand_bundle import make_bundle
 
 from redraft._core.errors import InputFileError, MismatchError
 from redraft.engines.bundle import Bundle, Manifest, read_manifest, write_manifest
