@@ -31,7 +31,9 @@ class LogitFigures:
 
     def within(self, tolerance: Tolerance) -> bool:
         """Whether errors and divergence are inside the tolerance, "no probability" where it should be."""
-        return self.same_support and self.max_excess <= 1 and self.max_kl <= tolerance.kl
+        mean_kl = tolerance.kl if tolerance.mean_kl is None else tolerance.mean_kl
+        close = self.max_kl <= tolerance.kl and self.mean_kl <= mean_kl
+        return self.same_support and self.max_excess <= 1 and close
 
     def to_json(self) -> dict[str, Any]:
         """The fields."""

@@ -17,6 +17,7 @@ class Tolerance:
     relative: float
     kl: float  # nats, largest over rows
     tail: float = 0.0  # tokens less probable than this do not count
+    mean_kl: float | None = None  # nats, mean over rows; None: as `kl`
 
 
 _BY_COMPUTE = {
@@ -24,8 +25,12 @@ _BY_COMPUTE = {
     "fp16": Tolerance(2e-1, 2e-2, 5e-3),
     "bf16": Tolerance(1.0, 1e-1, 5e-2),
 }
-_INTEGER_KERNEL = Tolerance(2.5, 1e-1, 5e-2)
-"""Kernels for int4 and int8 weights round the activations to int8, block by block, as well."""
+_INTEGER_KERNEL = Tolerance(6.0, 1e-1, 5e-1, mean_kl=3e-2)
+"""Kernels for int4 and int8 weights round the activations to int8, block by block, as well.
+
+Single rows then differ visibly (up to 0.3 nats seen on SmolLM2), the mean does not (0.009): a wrong scale or
+zero point moves it far above the bound.
+"""
 
 
 _MIXTURE_KINDS = ("dense", "first-order")
