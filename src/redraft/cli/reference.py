@@ -22,7 +22,7 @@ def reference_page() -> str:
         "# Command line",
         "Generated from the program by `make docs`; a test compares this page with it.",
         "Exit codes: 0 ok, 1 a failed check or an error, 2 wrong usage, 130 interrupted. Results go to "
-        "stdout, messages to stderr. An error is one sentence, with a line `hint: …` where something mends it.",
+        "stdout, messages to stderr. An error is one sentence, then `hint: …` where something mends it.",
     ]
     for words, text in help_pages(app):
         parts.append(f"## {' '.join(words)}")
