@@ -108,6 +108,20 @@ def test_an_interrupted_compilation_leaves_no_bundle_and_goes_on_where_it_stoppe
     assert not partial_folder(bundle).exists()
 
 
+def test_a_full_disk_is_one_sentence_and_leaves_no_bundle(
+    recipe: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "weights")
+
+    monkeypatch.setattr("redraft.export.export_target", full, raising=False)
+    finished = program("compile", recipe, "-o", recipe.parent / "out")
+    assert finished.code == 1
+    assert "weights: No space left on device" in finished.err
+    assert "unexpected" not in finished.err
+    assert not (recipe.parent / "out").exists()
+
+
 def test_a_bundle_that_does_not_verify_is_not_put_in_its_place(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

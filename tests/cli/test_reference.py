@@ -47,3 +47,10 @@ def test_every_reporting_verb_has_json(words: str) -> None:
     if words in {f"redraft {group}" for group in GROUPS}:
         return
     assert "--json" in PAGES[words]
+
+
+def test_the_help_of_prior_fit_names_every_kind() -> None:
+    from redraft.rdk.prior import KINDS
+
+    words = PAGES["redraft prior fit"].replace(",", " ").replace(".", " ").split()
+    assert set(KINDS) <= set(words)

@@ -41,3 +41,7 @@ def test_the_public_names_resolve_without_anything_heavy(tmp_path: Path) -> None
 
 def test_a_heavy_import_would_be_seen(tmp_path: Path) -> None:
     assert "onnxruntime" in modules_after("import onnxruntime", tmp_path)
+
+
+def test_the_program_starts_without_numpy(tmp_path: Path) -> None:
+    assert "numpy" not in modules_after("import redraft.cli.program", tmp_path)

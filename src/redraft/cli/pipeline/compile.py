@@ -13,7 +13,7 @@ from redraft.cli.unfitted import WITHOUT_STATISTICS
 
 from . import drafter_steps, engine_steps, finish_steps, graph_steps, statistics_step, text_step
 from .journal import Journal, StepNeededError
-from .staging import compiling, publish, start_partial
+from .staging import compiling, partial_folder, publish, start_partial
 from .work import Work
 
 
@@ -42,8 +42,14 @@ def compile_recipe(recipe: Recipe, recipe_text: str, bundle: Path) -> Compiled:
     with compiling(bundle):
         if _is_up_to_date(recipe, recipe_text, bundle, backends):
             return Compiled(bundle, True, backends, skipped)
-        partial = start_partial(bundle)
-        run_steps(Work(recipe, Journal.open(partial, base=bundle), backends), recipe_text)
+        try:
+            partial = start_partial(bundle)
+            run_steps(Work(recipe, Journal.open(partial, base=bundle), backends), recipe_text)
+        except OSError as error:
+            raise RedraftError(
+                f"compiling {bundle} failed: {error.filename or partial_folder(bundle)}: {error.strerror}",
+                hint="finished steps are kept: free some space or mend the file, then run it again",
+            ) from error
         publish(partial, bundle)
     return Compiled(bundle, False, backends, skipped)
 

@@ -10,7 +10,6 @@ import typer
 from redraft._core.errors import InputFileError
 from redraft.cli.options import BundleArgument, JsonFlag
 from redraft.cli.output import note, print_fields, print_json
-from redraft.rdk.prior.rdk_prior import KINDS
 
 app = typer.Typer(
     name="prior",
@@ -22,7 +21,9 @@ app = typer.Typer(
 @app.command("fit")
 def fit(
     bundle: BundleArgument,
-    kind: Annotated[str, typer.Option("--kind", help=f"One of {', '.join(KINDS)}.")] = "low-rank",
+    kind: Annotated[
+        str, typer.Option("--kind", help="tli, shift, dense, first-order, bucket or low-rank.")
+    ] = "low-rank",
     rank: Annotated[
         int, typer.Option("--rank", min=1, help="Of low-rank, and of the covariance for first-order.")
     ] = 32,
@@ -46,6 +47,7 @@ def fit(
     from redraft.cli.unfitted import WITHOUT_STATISTICS, make_unfitted
     from redraft.engines.bundle import Bundle
     from redraft.export.checkpoint import open_checkpoint
+    from redraft.rdk.prior import KINDS
     from redraft.rdk.statistics import CalibrationStatistics
     from redraft.rdk.vocabulary import VocabMap
 
