@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(not BACKEND.availability().ok, reason=BACKEND.av
 
 ROWS = 10
 PROMPT = (3, 8, 7)
-SAMPLES = 2000
+SAMPLES = 2200
 FAMILY_ERROR = 0.01
 EFFECT = 0.2
 MIN_POWER = 0.95
