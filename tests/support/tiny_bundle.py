@@ -32,7 +32,7 @@ max_decode = 8
 
 
 def write_tiny_recipe(path: Path, checkpoint: Path, *, kind: str = "low-rank", keep: float = 0.9) -> Path:
-    """A recipe for a tiny checkpoint; `keep` must leave room for its 257 byte and special tokens of 304 rows."""
+    """A recipe for a tiny checkpoint; `keep` must leave room for its 257 byte and special tokens."""
     path.write_text(RECIPE.format(checkpoint=checkpoint, kind=kind, keep=keep), encoding="utf-8")
     return path
 

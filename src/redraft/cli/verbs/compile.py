@@ -56,7 +56,11 @@ def compile_(
     done = compile_recipe(loaded, recipe.read_text(encoding="utf-8"), bundle)
     for name, reason in done.skipped.items():
         note(f"  - {name} skipped: {reason}")
-    note(f"{bundle} is up to date" if done.up_to_date else f"{bundle} is ready")
+    note(
+        f"{bundle} is up to date"
+        if done.up_to_date
+        else f"{bundle} is ready: redraft generate {bundle} PROMPT"
+    )
     if json_:
         print_json(
             {
