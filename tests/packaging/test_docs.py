@@ -102,7 +102,7 @@ def test_the_commands_of_the_readme_run_on_a_bundle(
     assert ran >= 3
 
 
-@pytest.mark.parametrize(("page", "text"), blocks("python"), ids=lambda value: value[:20])
+@pytest.mark.parametrize(("page", "text"), list(blocks("python")), ids=lambda value: value[:20])
 def test_python_of_the_docs_runs(
     page: str, text: str, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +113,7 @@ def test_python_of_the_docs_runs(
     runpy.run_path(str(script))
 
 
-@pytest.mark.parametrize(("page", "text"), blocks("toml"), ids=lambda value: value[:20])
+@pytest.mark.parametrize(("page", "text"), list(blocks("toml")), ids=lambda value: value[:20])
 def test_toml_of_the_docs_is_a_recipe(page: str, text: str, tmp_path: Path) -> None:
     import tomllib
 
