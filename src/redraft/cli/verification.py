@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from redraft._core.errors import RedraftError
 from redraft.engines import LoadOptions, get_backend
 from redraft.engines.bundle import Bundle, EngineEntry, load_engine
-from redraft.engines.verification.check import Check
+from redraft.engines.verification import Check, check_belonging
 from redraft.export.graph_spec import Role
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def verify(
 ) -> list[Check]:
     """Every check, in order; `report` is called with a line before each.
 
-    Engines against their graphs, values that are not finite, greedy speculation against plain decoding.
-    `thorough` adds the digests of all files and the graphs against their checkpoints.
+    Engines against their graphs, values that are not finite, caches after a rollback, greedy speculation
+    against plain decoding. `thorough` adds all digests and the graphs against their checkpoints.
     """
     checks: list[Check] = []
     for label, check in _plan(bundle, thorough, threads):
@@ -55,6 +55,7 @@ def _plan(
     options = LoadOptions(threads=threads)
     if thorough:
         yield "files", lambda: [_check_files(bundle)]
+        yield "map, prior, body and graphs belong together", lambda: [check_belonging(bundle)]
         for role in _roles(bundle):
             label = f"{role} graph: parity with its checkpoint"
             yield label, lambda role=role, label=label: [_check_graph(bundle, role, label)]  # type: ignore[misc]
@@ -92,7 +93,7 @@ def _check_graph(bundle: Bundle, role: Role, label: str) -> Check:
 
 
 def _check_engine(bundle: Bundle, entry: EngineEntry, options: LoadOptions) -> list[Check]:
-    from redraft.engines.verification.engine_parity import check_engine
+    from redraft.engines.verification import check_engine, check_rollback
 
     found = get_backend(entry.backend).availability()
     if not found.ok:
@@ -100,7 +101,9 @@ def _check_engine(bundle: Bundle, entry: EngineEntry, options: LoadOptions) -> l
         return [Check(label, None, f"not checked: {found.reason}")]
     with load_engine(bundle, entry.role, entry.backend, options) as engine:
         graph = bundle.graph_folder(entry.role)
-        return check_engine(engine, graph, _token_ids(bundle), max_width=entry.profile.max_decode)
+        ids = _token_ids(bundle)
+        parity = check_engine(engine, graph, ids, max_width=entry.profile.max_decode)
+        return [*parity, check_rollback(engine, ids)]
 
 
 def _check_exactness(bundle: Bundle, threads: int | None) -> list[Check]:
