@@ -17,7 +17,7 @@ from benchmarks.peers.running import Running, WorkerError, rate
 
 from redraft.export.checkpoint import open_checkpoint
 from redraft.export.checkpoint.gguf_checkpoint import GgufCheckpoint
-from redraft.runtime.profiling import BENCH_PROMPTS
+from redraft.runtime.profiling import BENCH_PROMPTS, encode_prompt
 from redraft.runtime.profiling.environment import describe_environment
 from redraft.runtime.text import TextTokenizer
 
@@ -51,10 +51,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     work = options.work / options.checkpoint.replace(":", "-").replace("/", "-")
     checkpoint.write_tokenizer(work / "tokenizer")
     tokenizer = TextTokenizer.read(work / "tokenizer")
-    prompts = [
-        tokenizer.encode_chat([{"role": "user", "content": text}])
-        for text in BENCH_PROMPTS[: options.prompts]
-    ]
+    prompts = [encode_prompt(tokenizer, text) for text in BENCH_PROMPTS[: options.prompts]]
     gguf = checkpoint.file.path if isinstance(checkpoint, GgufCheckpoint) else None
     bundle = options.bundle if (options.bundle / "manifest.json").is_file() else None
     skipped = {} if bundle else {"redraft fp32 speculative": f"{options.bundle} is no bundle: make demo"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .bench import BENCH_PROMPTS, BenchSettings, bench
+from .bench import BenchSettings, bench
+from .prompts import BENCH_PROMPTS, encode_prompt
 from .report import BenchReport
 
-__all__ = ["BENCH_PROMPTS", "BenchReport", "BenchSettings", "bench"]
+__all__ = ["BENCH_PROMPTS", "BenchReport", "BenchSettings", "bench", "encode_prompt"]

