@@ -16,9 +16,12 @@ from redraft._core.errors import InputFileError
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
     """Write the arrays and the metadata strings to `path` (use it within `atomic_file`)."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, path, metadata=dict(metadata))
+    # `save_file` would report a full disk as its own error, without the system's number.
+    path.write_bytes(
+        save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata=dict(metadata))
+    )
 
 
 def read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:

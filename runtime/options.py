@@ -15,6 +15,8 @@ from .keywords import check_keywords
 
 _CONFIG_KEYS = ("method", "model", "num_speculative_tokens", "policy")
 _METHODS = ("draft_model", "self", "model", "none")
+MAX_THREADS = 1024
+"""More are a slip of the keyboard, and starting them takes a machine down."""
 DEFAULT_CONTEXT = 2048
 DEFAULT_NUM_SPECULATIVE_TOKENS = 4
 
@@ -60,10 +62,13 @@ def resolve_options(
         raise UsageError(f"num_speculative_tokens: expected an integer of at least 0, got {drafts!r}")
     if policy not in POLICIES:
         raise UsageError(f"draft_policy: expected one of {', '.join(POLICIES)}, got '{policy}'")
+    threads = threads or defaults.get("threads") or None
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise UsageError(f"threads: expected 1 to {MAX_THREADS}, got {threads}")
     return LLMOptions(
         context=context or defaults.get("context") or DEFAULT_CONTEXT,
         cache_capacity=cache_capacity or defaults.get("cache_capacity") or None,
-        threads=threads or defaults.get("threads") or None,
+        threads=threads,
         num_speculative_tokens=drafts,
         draft_policy=policy,
         speculative=speculative and drafts > 0 and drafter is not None and config.get("method") != "none",

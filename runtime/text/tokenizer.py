@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redraft._core.errors import InputFileError
+from redraft._core.errors import InputFileError, RequestError
 from redraft.rdk.vocabulary.tokenizer_info import TokenizerInfo
 
 from .chat_template import Message, render_chat
@@ -64,7 +64,7 @@ class TextTokenizer:
 
         Special tokens in the text are recognised.
         """
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        ids = self._ids(text)
         bos = self.info.bos_id
         return [bos, *ids] if self.info.add_bos and bos is not None else ids
 
@@ -73,9 +73,18 @@ class TextTokenizer:
 
         Its text holds BOS where it wants one.
         """
-        ids: list[int] = self._tokenizer.encode(
-            self.render_chat(messages, **variables), add_special_tokens=False
-        ).ids
+        return self._ids(self.render_chat(messages, **variables))
+
+    def _ids(self, text: str) -> list[int]:
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise RequestError(
+                "the prompt is no valid Unicode text: it holds a lone surrogate",
+                param="prompt",
+                hint="give the prompt as UTF-8",
+            ) from None
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     def render_chat(self, messages: Sequence[Message], **variables: Any) -> str:

@@ -57,3 +57,9 @@ def test_a_second_compilation_of_the_same_bundle_is_refused(tmp_path: Path) -> N
     with compiling(tmp_path / "b"), pytest.raises(RedraftError, match="another process is compiling"):  # noqa: SIM117
         with compiling(tmp_path / "b"):
             pass
+
+
+def test_a_failed_compilation_leaves_no_lock(tmp_path: Path) -> None:
+    with pytest.raises(RedraftError, match="a step"), compiling(tmp_path / "b"):
+        raise RedraftError("a step failed")
+    assert list(tmp_path.iterdir()) == []

@@ -88,3 +88,9 @@ def test_defaults_come_from_the_bundles_recipe(tmp_path: Path) -> None:
         (tmp_path / "recipe.toml").write_text(damaged)
         with pytest.raises(InputFileError, match="damaged"):
             bundle_defaults(tmp_path)
+
+
+@pytest.mark.parametrize("threads", [-1, 1025, 100_000])
+def test_a_number_of_threads_out_of_range_is_refused(threads: int) -> None:
+    with pytest.raises(UsageError, match="threads: expected 1 to 1024"):
+        resolve(threads=threads)

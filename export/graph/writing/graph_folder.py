@@ -50,12 +50,12 @@ class GraphFolder:
 
 @contextmanager
 def graph_folder(path: Path, *, first_offset: int = 0) -> Iterator[GraphFolder]:
-    """A graph folder that appears at `path` whole or not at all, replacing one that is there.
+    """A graph folder that appears at `path` whole or not at all, replacing a graph folder that is there.
 
     `first_offset`: where in the data file the weights start.
     """
     with (
-        atomic_folder(path) as temporary,
+        atomic_folder(path, marker=SPEC_FILE) as temporary,
         WeightsWriter(temporary / DATA_FILE, first_offset=first_offset) as writer,
     ):
         folder = GraphFolder(temporary, writer)

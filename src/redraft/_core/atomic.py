@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import RedraftError
+from .errors import InputFileError, RedraftError
 
 
 @contextmanager
@@ -18,8 +18,11 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
     An OSError while writing (a full disk, say) becomes a RedraftError that names `path`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        raise _write_error(path, error) from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -33,10 +36,19 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `path`; put it in `path`'s place on success, remove it on any error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+def atomic_folder(path: Path, *, marker: str | None = None) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`; put it in `path`'s place on success, remove it on any error.
+
+    With `marker`, what lies at `path` is replaced only where it is an empty folder or one that holds a file
+    of that name; InputFileError otherwise, before anything is written.
+    """
+    if marker is not None:
+        _check_replaceable(path, marker)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    except OSError as error:
+        raise _write_error(path, error) from error
     try:
         yield temporary
         _open_to_umask(temporary, 0o777)
@@ -51,6 +63,15 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         raise _write_error(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _check_replaceable(path: Path, marker: str) -> None:
+    if not path.exists() or (path / marker).is_file() or (path.is_dir() and not any(path.iterdir())):
+        return
+    raise InputFileError(
+        f"{path} is there and holds no {marker}, so it is not replaced",
+        hint="give another folder, or move it away",
+    )
 
 
 def _open_to_umask(path: Path, mode: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.text_tokenizers import byte_level_tokenizer, info_of
 from tests.support.tiny_tokenizer import CHAT_TEMPLATE, SIZE, write_tiny_tokenizer
 
-from redraft._core.errors import InputFileError
+from redraft._core.errors import InputFileError, RequestError
 from redraft.runtime.text import TextTokenizer
 
 
@@ -55,3 +55,11 @@ def test_a_missing_or_damaged_file_is_refused_by_name(tmp_path: Path, name: str)
     (folder / name).unlink()
     with pytest.raises(InputFileError, match=name):
         TextTokenizer.read(folder)
+
+
+def test_a_prompt_that_is_no_unicode_text_is_refused(tmp_path: Path) -> None:
+    tokenizer = TextTokenizer.read(write_folder(tmp_path))
+    with pytest.raises(RequestError, match="lone surrogate"):
+        tokenizer.encode("a\udcff")
+    with pytest.raises(RequestError, match="lone surrogate"):
+        tokenizer.encode_chat([{"role": "user", "content": "a\udcff"}])

@@ -95,7 +95,7 @@ def _is_up_to_date(recipe: Recipe, recipe_text: str, bundle: Path, backends: tup
     except StepNeededError:
         return False
     except RedraftError as error:
-        note(f"{bundle} is damaged and is made again: {error.message}")
+        note(f"{bundle} cannot be reused and is made again: {error.message}")
         return False
     return True
 

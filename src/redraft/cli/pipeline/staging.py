@@ -28,8 +28,10 @@ def compiling(bundle: Path) -> Iterator[None]:
     try:
         bundle.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(lock, timeout=0):
-            yield
-            lock.unlink(missing_ok=True)
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
     except Timeout:
         raise RedraftError(
             f"another process is compiling {bundle}", hint="wait for it, or give another --output"

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 def export(
     checkpoint: CheckpointArgument,
     output: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where the graph goes; replaced as a whole.")
+        Path, typer.Argument(metavar="FOLDER", help="Where the graph goes; replaces a graph there.")
     ],
     precision: Annotated[
         str,
