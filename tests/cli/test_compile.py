@@ -88,6 +88,21 @@ def test_another_prior_runs_only_the_steps_behind_it(
     assert len(Bundle.open(copy).manifest.engines) == 2
 
 
+def test_another_chat_template_is_in_the_manifest_and_in_the_text(
+    tiny_folder: Callable[[str], Path], program: Program, tmp_path: Path
+) -> None:
+    checkpoint = shutil.copytree(tiny_folder("llama-tied"), tmp_path / "checkpoint")
+    recipe = write_tiny_recipe(tmp_path / "tiny.toml", checkpoint)
+    copy = compile_tiny(recipe, tmp_path / "copy")
+    template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    (checkpoint / "chat_template.jinja").write_text(template)
+    finished = program("compile", recipe, "-o", copy)
+    assert finished.code == 0, finished.err
+    assert (copy / "tokenizer" / "chat_template.jinja").read_text() == template
+    assert any(line.startswith("  > calibration text") for line in finished.err.splitlines())
+    assert Bundle.open(copy).check_files() == []
+
+
 def test_an_interrupted_compilation_leaves_no_bundle_and_goes_on_where_it_stopped(
     recipe: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,7 @@ def run_steps(work: Work, recipe_text: str) -> None:
     tokenizer = graph_steps.export_tokenizer(work)
     target = graph_steps.export_target_graph(work)
     target_engines = engine_steps.build_engines(work, "target", target)
-    text, statistics = _calibrate(work, target, target_engines)
+    text, statistics = _calibrate(work, tokenizer, target, target_engines)
     vocab_map = drafter_steps.build_map(work, tokenizer, target, statistics)
     prior = drafter_steps.make_prior(work, vocab_map, statistics)
     drafter = drafter_steps.export_drafter(work, vocab_map, prior)
@@ -78,12 +78,12 @@ def run_steps(work: Work, recipe_text: str) -> None:
 
 
 def _calibrate(
-    work: Work, target: dict[str, Any], engines: dict[str, dict[str, Any]]
+    work: Work, tokenizer: dict[str, Any], target: dict[str, Any], engines: dict[str, dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Facts of the text and of the statistics; none of either where neither map nor prior looks at them."""
     if work.recipe.vocabulary.source != "generated" and work.recipe.rdk.kind in WITHOUT_STATISTICS:
         return {}, {}
-    text = text_step.write_text(work, target, engines)
+    text = text_step.write_text(work, tokenizer, target, engines)
     return text, statistics_step.collect(work, target, engines, text)
 
 

@@ -41,7 +41,7 @@ def build_map(
         return {"digest": vocab_map.digest, "kept": vocab_map.num_hot, "rows": vocab_map.rows, "note": note}
 
     inputs = {
-        "tokenizer": tokenizer["digest"],
+        "tokenizer": tokenizer["files_digest"],
         "target": target["digest"],
         "drafter": work.drafter_identity,
         "source": recipe.source,

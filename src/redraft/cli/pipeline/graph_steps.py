@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from redraft._core.digest import digest_file, digest_json
 from redraft.engines.cache import graph_digest
 from redraft.export.checkpoint.base import Checkpoint
 from redraft.export.precision import Precision
@@ -23,11 +24,13 @@ LICENCES = "licenses"
 
 
 def export_tokenizer(work: Work) -> dict[str, Any]:
-    """Write `tokenizer/`; facts: its digest."""
+    """Write `tokenizer/`; facts: its digest, and that of all its files (chat template, stop ids)."""
 
     def run() -> dict[str, Any]:
         work.target.write_tokenizer(work.folder / TOKENIZER)
-        return {"digest": TokenizerInfo.read(work.folder / TOKENIZER).digest}
+        folder = work.folder / TOKENIZER
+        files = {path.name: digest_file(path) for path in sorted(folder.iterdir())}
+        return {"digest": TokenizerInfo.read(folder).digest, "files_digest": digest_json(files)}
 
     inputs = {"source": work.target_identity}
     return work.step("tokenizer", "tokenizer", inputs=inputs, layer="export", outputs=[TOKENIZER], run=run)

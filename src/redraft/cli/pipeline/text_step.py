@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redraft._core.atomic import atomic_file
+from redraft._core.digest import digest_json
 from redraft._core.errors import InputFileError
 from redraft.cli.output import progress
 from redraft.engines import LoadOptions, get_backend
@@ -24,7 +25,9 @@ TEXT_FILE = "calibration/text.json"
 _UNFINISHED = ".calibration"
 
 
-def write_text(work: Work, target: dict[str, Any], engines: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def write_text(
+    work: Work, tokenizer: dict[str, Any], target: dict[str, Any], engines: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
     """Write `calibration/text.json`; facts: tokens, topics and digest.
 
     `engines`: backend -> facts of the target's engine. An interrupted run keeps its finished chunks.
@@ -37,19 +40,19 @@ def write_text(work: Work, target: dict[str, Any], engines: dict[str, dict[str, 
         from redraft.runtime.text import TextTokenizer
 
         prompts = None if recipe.prompts is None else read_prompts(recipe.prompts)
-        tokenizer = TextTokenizer.read(work.folder / TOKENIZER)
+        text_tokenizer = TextTokenizer.read(work.folder / TOKENIZER)
         folder = work.folder / engines[backend]["folder"]
         with get_backend(backend).load(folder, load_options(work)) as engine, progress("tokens") as advance:
             text = generate_text(
                 engine,
-                tokenizer,
+                text_tokenizer,
                 prompts,
                 num_tokens=recipe.tokens,
                 tokens_per_prompt=recipe.tokens_per_prompt,
                 temperature=recipe.temperature,
                 seed=recipe.seed,
                 store=work.folder / _UNFINISHED,
-                identity=target["digest"],
+                identity=digest_json([target["digest"], tokenizer["files_digest"]]),
                 progress=advance,
             )
         save_text(text, work.folder / TEXT_FILE)
@@ -58,6 +61,7 @@ def write_text(work: Work, target: dict[str, Any], engines: dict[str, dict[str, 
 
     inputs = {
         "target": target["digest"],
+        "tokenizer": tokenizer["files_digest"],
         "prompts": file_identity(recipe.prompts),
         "tokens": recipe.tokens,
         "tokens_per_prompt": recipe.tokens_per_prompt,
